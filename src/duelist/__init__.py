@@ -1,0 +1,75 @@
+"""duelist: learn online from pairwise preferences.
+
+Show two candidates, learn which was preferred, choose the next two better. See the README for a first run.
+
+Names are loaded on first use (PEP 562), so importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from duelist.version import __version__
+
+if TYPE_CHECKING:
+    from duelist.agent.agent import Agent
+    from duelist.core.actions import FiniteActions
+    from duelist.core.errors import DuelistError
+    from duelist.environments.linear_duels import LinearDuels
+    from duelist.experiments.compare import compare
+    from duelist.experiments.simulate import simulate
+    from duelist.policies.fgts import FGTS
+    from duelist.policies.uniform import Uniform
+    from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
+    from duelist.samplers.langevin import Langevin
+    from duelist.samplers.mala import MALA
+    from duelist.samplers.offline import sample_posterior
+
+_HOMES = {
+    "Agent": "agent.agent",
+    "DuelistError": "core.errors",
+    "FGTS": "policies.fgts",
+    "FiniteActions": "core.actions",
+    "Gaussian": "posteriors.priors",
+    "GaussianBall": "posteriors.priors",
+    "Langevin": "samplers.langevin",
+    "LinearDuels": "environments.linear_duels",
+    "MALA": "samplers.mala",
+    "Uniform": "policies.uniform",
+    "UniformBall": "posteriors.priors",
+    "compare": "experiments.compare",
+    "sample_posterior": "samplers.offline",
+    "simulate": "experiments.simulate",
+}
+
+__all__ = [
+    "FGTS",
+    "MALA",
+    "Agent",
+    "DuelistError",
+    "FiniteActions",
+    "Gaussian",
+    "GaussianBall",
+    "Langevin",
+    "LinearDuels",
+    "Uniform",
+    "UniformBall",
+    "__version__",
+    "compare",
+    "sample_posterior",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'duelist' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"duelist.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

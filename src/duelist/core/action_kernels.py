@@ -1,0 +1,43 @@
+"""Compiled search for the best arm of a finite set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from duelist.core.checks import FloatArray, IntArray
+from duelist.core.compiled import kernel
+
+
+@kernel
+def utilities_into(out: FloatArray, columns: FloatArray, theta: FloatArray) -> None:
+    """Utility of every arm, out (n_arms,), from columns (dim, n_arms): a sum of scaled rows, so it vectorises over arms."""
+    for k in range(out.shape[0]):
+        out[k] = theta[0] * columns[0, k]
+    for i in range(1, theta.shape[0]):
+        for k in range(out.shape[0]):
+            out[k] += theta[i] * columns[i, k]
+
+
+@kernel
+def first_maximum(values: FloatArray) -> int:
+    """Index of the largest value, the lowest among equals."""
+    winner = 0
+    for k in range(1, values.shape[0]):
+        if values[k] > values[winner]:
+            winner = k
+    return winner
+
+
+@kernel
+def finite_best(columns: FloatArray, theta: FloatArray, value: FloatArray, row: IntArray, features: FloatArray) -> None:
+    """Fill value, row and features of the best arm for theta (lanes, draws, dim)."""
+    lanes, draws, dim = theta.shape
+    utilities = np.empty(columns.shape[2])
+    for lane in range(lanes):
+        for draw in range(draws):
+            utilities_into(utilities, columns[lane], theta[lane, draw])
+            winner = first_maximum(utilities)
+            row[lane, draw] = winner
+            value[lane, draw] = utilities[winner]
+            for i in range(dim):
+                features[lane, draw, i] = columns[lane, i, winner]

@@ -1,0 +1,117 @@
+"""Action sets. A set answers one question, `best(theta)`; choosing, the Feel-Good maximum and regret all ask it.
+
+Arrays carry a leading axis of lanes, and `theta` a second axis of draws: the two posterior draws of a duel ask together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.core.action_kernels import finite_best
+from duelist.core.checks import FloatArray, IntArray, finite_array
+from duelist.core.errors import InvalidInputError
+
+
+class Best(NamedTuple):
+    """The answer of an action set.
+
+    Attributes:
+        value: (lanes, draws) the maximum of <theta, phi> over the set: its support function.
+        row: (lanes, draws) the row that attains it, lowest first among equals; -1 where arms have no rows.
+        features: (lanes, draws, dim) the feature vector that attains it.
+    """
+
+    value: FloatArray
+    row: IntArray
+    features: FloatArray
+
+
+class ActionSet(Protocol):
+    """What may be compared in one round, for every lane."""
+
+    @property
+    def lanes(self) -> int:
+        """Number of independent runs."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector."""
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of the content: sets with the same digest are the same set, and the history counts them as one."""
+
+    def best(self, theta: FloatArray) -> Best:
+        """Maximise <theta, phi> over the set, for theta of shape (lanes, draws, dim)."""
+
+
+class FiniteActions:
+    """A finite set of arms for every lane.
+
+    Args:
+        features: (lanes, n_arms, dim), or (n_arms, dim) for one lane. At least two arms: a duel needs two candidates.
+
+    Example:
+        >>> arms = FiniteActions([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+        >>> arms.best(np.array([[[0.2, 0.9]]])).row
+        array([[1]])
+    """
+
+    features: FloatArray
+    columns: FloatArray
+
+    def __init__(self, features: npt.ArrayLike) -> None:
+        shape = np.shape(features)
+        if len(shape) == 2:
+            array = finite_array("features", features, "(n_arms, dim)", 2)[None]
+        else:
+            array = finite_array("features", features, "(n_arms, dim) or (lanes, n_arms, dim)", 3)
+        if array.shape[1] < 2 or array.shape[2] < 1:
+            raise InvalidInputError(
+                f"features must be (n_arms, dim) with n_arms >= 2 and dim >= 1; got {shape}. A duel needs two candidates."
+            )
+        if array is features:
+            array = array.copy()
+        array.setflags(write=False)
+        self.features = array
+        # (lanes, dim, n_arms): with arms last, utilities of all arms are vector operations whatever the dimension.
+        self.columns = np.ascontiguousarray(array.transpose(0, 2, 1))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A fingerprint of the features, so that rounds offering the same arms are counted instead of stored."""
+        shape = np.array(self.features.shape, dtype=np.int64)
+        return hashlib.blake2b(shape.tobytes() + self.features.tobytes(), digest_size=16).digest()
+
+    @property
+    def lanes(self) -> int:
+        """Number of independent runs."""
+        return int(self.features.shape[0])
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, the same for every lane."""
+        return int(self.features.shape[1])
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector."""
+        return int(self.features.shape[2])
+
+    def best(self, theta: FloatArray) -> Best:
+        """Maximise <theta, phi> over the arms, for theta of shape (lanes, draws, dim)."""
+        lanes, draws, _ = theta.shape
+        value = np.empty((lanes, draws))
+        row = np.empty((lanes, draws), dtype=np.int64)
+        features = np.empty((lanes, draws, self.dim))
+        finite_best(self.columns, theta, value, row, features)
+        return Best(value, row, features)
+
+    def utilities(self, theta: FloatArray) -> FloatArray:
+        """Utility of every arm under theta (lanes, dim): (lanes, n_arms)."""
+        return np.asarray(np.einsum("lkd,ld->lk", self.features, theta))

@@ -1,0 +1,36 @@
+"""Duels: which two candidates meet, in every lane."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.core.actions import FiniteActions
+from duelist.core.checks import FloatArray, IntArray
+
+
+class Duels(NamedTuple):
+    """One pair a lane.
+
+    Attributes:
+        first: (lanes,) row of the first candidate; -1 where arms have no rows.
+        second: (lanes,) row of the second candidate; -1 where arms have no rows.
+        features: (lanes, 2, dim) feature vectors of both.
+    """
+
+    first: IntArray
+    second: IntArray
+    features: FloatArray
+
+    @property
+    def contrast(self) -> FloatArray:
+        """(lanes, dim) features of the first minus features of the second: the z of the likelihood."""
+        return self.features[:, 0] - self.features[:, 1]
+
+
+def duels_between(actions: FiniteActions, first: IntArray, second: IntArray) -> Duels:
+    """Pair up rows of a finite action set."""
+    lanes = np.arange(actions.lanes)
+    features = np.stack([actions.features[lanes, first], actions.features[lanes, second]], axis=1)
+    return Duels(first, second, features)

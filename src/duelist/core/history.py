@@ -1,0 +1,321 @@
+"""The history: every duel that was learnt, and exact compact statistics of them.
+
+The likelihood needs only how often each distinct contrast was shown and lost, and the Feel-Good term only how often each
+distinct action set was offered and the sum of the adversaries' features. Where arms repeat, those statistics stop growing
+while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.core.actions import ActionSet, FiniteActions
+from duelist.core.checks import FloatArray, IntArray
+from duelist.core.duels import Duels
+from duelist.core.errors import InvalidInputError, SavedStateError
+from duelist.core.history_kernels import append_round, rehash
+
+# Distinct action sets that are remembered as "the same as before". A set that returns after more than this many others
+# is stored as if it were new: the statistics stay exact, they are only less compact.
+_REMEMBERED_SETS = 4096
+
+
+class Statistics(NamedTuple):
+    """Sufficient statistics of a history. Arrays are views and must not be written to.
+
+    Attributes:
+        contrasts: (lanes, dim, capacity) distinct contrasts, one a column; columns from `n_rows` on are unused.
+        totals: (lanes, capacity) how often each contrast was shown.
+        losses: (lanes, capacity) how often its first arm lost.
+        n_rows: (lanes,) distinct contrasts in use.
+        sets: (lanes, capacity, dim, n_arms) distinct action sets, arms last; those from `len(repeats)` on are unused.
+        repeats: (n_sets,) how often each set was offered; empty if the history does not keep sets.
+        adversary: (lanes, 2, dim) sum over rounds of phi(a^{3-j}), the arm that draw j did not choose, for j = 1, 2.
+    """
+
+    contrasts: FloatArray
+    totals: FloatArray
+    losses: FloatArray
+    n_rows: IntArray
+    sets: FloatArray
+    repeats: FloatArray
+    adversary: FloatArray
+
+
+class History:
+    """An append-only history of duels in all lanes. It behaves as a value.
+
+    `append` returns the longer history and leaves this one as it was. The newest history of a line owns the arrays, so
+    appending to it costs the same however long it is; an older one that is used again is rebuilt from the log first.
+
+    Example:
+        >>> arms = FiniteActions([[1.0, 0.0], [0.0, 1.0]])
+        >>> duels = Duels(np.array([0]), np.array([1]), arms.features[:, :2])
+        >>> history = History.start(lanes=1, dim=2).append(arms, duels, np.array([1])).append(arms, duels, np.array([-1]))
+        >>> history.rounds, int(history.statistics.n_rows[0]), history.statistics.totals[0, 0], history.statistics.losses[0, 0]
+        (2, 1, np.float64(2.0), np.float64(1.0))
+    """
+
+    __slots__ = ("_log", "rounds")
+
+    def __init__(self, log: _Log, rounds: int) -> None:
+        self._log = log
+        self.rounds = rounds
+
+    @classmethod
+    def start(cls, *, lanes: int, dim: int, keep_sets: bool = False) -> History:
+        """An empty history. `keep_sets` stores every distinct action set, which the Feel-Good term needs."""
+        return cls(_Log(lanes, dim, keep_sets), 0)
+
+    @property
+    def lanes(self) -> int:
+        """Number of independent runs."""
+        return self._log.lanes
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector."""
+        return self._log.dim
+
+    @property
+    def statistics(self) -> Statistics:
+        """The sufficient statistics of exactly these rounds."""
+        return self._current().statistics()
+
+    @property
+    def first(self) -> npt.NDArray[np.int32]:
+        """(rounds, lanes) row of the first candidate of every duel."""
+        return self._log.first[: self.rounds]
+
+    @property
+    def second(self) -> npt.NDArray[np.int32]:
+        """(rounds, lanes) row of the second candidate of every duel."""
+        return self._log.second[: self.rounds]
+
+    @property
+    def outcomes(self) -> npt.NDArray[np.int8]:
+        """(rounds, lanes) +1 where the first candidate won, -1 where it lost."""
+        return self._log.outcomes[: self.rounds]
+
+    def append(self, actions: ActionSet, duels: Duels, outcomes: IntArray) -> History:
+        """The history with one more duel in every lane; outcomes (lanes,) are +1 or -1."""
+        if actions.lanes != self.lanes or actions.dim != self.dim:
+            raise InvalidInputError(
+                f"the action set must have {self.lanes} lane(s) of dimension {self.dim}; got {actions.lanes} of "
+                f"dimension {actions.dim}. A history keeps the shape it was started with."
+            )
+        if outcomes.shape != (self.lanes,) or not (np.abs(outcomes) == 1).all():
+            raise InvalidInputError(
+                f"outcomes must be ({self.lanes},) of +1 (the first won) and -1 (the second won); got {outcomes!r}."
+            )
+        log = self._current()
+        log.append(actions, duels, outcomes)
+        return History(log, self.rounds + 1)
+
+    def _current(self) -> _Log:
+        if self._log.rounds != self.rounds:
+            self._log = self._log.replay(self.rounds)
+        return self._log
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to rebuild this history exactly, as plain arrays."""
+        return self._current().to_arrays()
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> History:
+        """Rebuild a history from `to_arrays`, bit for bit."""
+        log = _Log.from_arrays(arrays)
+        return cls(log, log.rounds)
+
+
+class _Log:
+    """The growing arrays behind a line of histories."""
+
+    def __init__(self, lanes: int, dim: int, keep_sets: bool) -> None:
+        self.lanes, self.dim, self.keep_sets = lanes, dim, keep_sets
+        self.rounds = 0
+        self.n_sets = 0
+        self.remembered: dict[bytes, int] = {}
+        # Columns of the log, a row a round.
+        self.first = np.empty((0, lanes), dtype=np.int32)
+        self.second = np.empty((0, lanes), dtype=np.int32)
+        self.outcomes = np.empty((0, lanes), dtype=np.int8)
+        self.rows = np.empty((0, lanes), dtype=np.int32)
+        self.slots = np.empty(0, dtype=np.int32)
+        # Statistics.
+        self.contrasts = np.zeros((lanes, dim, 0))
+        self.totals = np.zeros((lanes, 0))
+        self.losses = np.zeros((lanes, 0))
+        self.n_rows = np.zeros(lanes, dtype=np.int64)
+        self.most_rows = 0  # an upper bound of n_rows.max() that needs no pass over the lanes
+        self.sets = np.zeros((lanes, 0, dim, 0))
+        self.repeats = np.zeros(0)
+        self.adversary = np.zeros((lanes, 2, dim))
+        # Which row a pair has: an open-addressing table a lane.
+        self.table = np.full((lanes, 16), -1, dtype=np.int64)
+        self.table_rows = np.empty((lanes, 16), dtype=np.int32)
+
+    def statistics(self) -> Statistics:
+        n_sets = self.n_sets if self.keep_sets else 0
+        return Statistics(
+            self.contrasts,
+            self.totals,
+            self.losses,
+            self.n_rows,
+            self.sets,
+            self.repeats[:n_sets],
+            self.adversary,
+        )
+
+    def append(self, actions: ActionSet, duels: Duels, outcomes: IntArray) -> None:
+        slot = self.slot_of(actions)
+        self._append(slot, duels.first, duels.second, outcomes, duels.features)
+
+    def slot_of(self, actions: ActionSet) -> int:
+        """The number of this action set, a new one if its content was not seen lately."""
+        digest = actions.digest
+        slot = self.remembered.pop(digest, None)
+        if slot is None:
+            slot = self.n_sets
+            if self.keep_sets:
+                self._keep(actions)
+            self.n_sets += 1
+            if len(self.remembered) >= _REMEMBERED_SETS:
+                del self.remembered[next(iter(self.remembered))]
+        self.remembered[digest] = slot  # last in the dict: most recently used
+        return slot
+
+    def _keep(self, actions: ActionSet) -> None:
+        if not isinstance(actions, FiniteActions):
+            raise InvalidInputError(f"a history that keeps action sets takes finite ones; got {type(actions).__name__}.")
+        arms = max(self.sets.shape[3], actions.n_arms)
+        capacity = self.sets.shape[1]
+        if self.n_sets == capacity or arms > self.sets.shape[3]:
+            old = self.sets
+            self.sets = np.zeros((self.lanes, _doubled(capacity, self.n_sets + 1), self.dim, arms))
+            self.sets[:, :capacity, :, : old.shape[3]] = old
+            # A set with fewer arms is padded with copies of its first arm, which leave its maximum as it is.
+            self.sets[:, :capacity, :, old.shape[3] :] = old[:, :, :, :1] if old.shape[3] else 0.0
+            self.repeats = _grown(self.repeats, 0, self.sets.shape[1])
+        self.sets[:, self.n_sets, :, : actions.n_arms] = actions.columns
+        self.sets[:, self.n_sets, :, actions.n_arms :] = actions.columns[:, :, :1]
+
+    def _append(
+        self,
+        slot: int,
+        first: npt.NDArray[np.integer[Any]],
+        second: npt.NDArray[np.integer[Any]],
+        outcomes: npt.NDArray[np.integer[Any]],
+        features: FloatArray,
+    ) -> None:
+        self._make_room()
+        if self.keep_sets:
+            self.repeats[slot] += 1.0
+        t = self.rounds
+        append_round(
+            slot,
+            first.astype(np.int64),
+            second.astype(np.int64),
+            outcomes.astype(np.int64),
+            features,
+            self.table,
+            self.table_rows,
+            self.contrasts,
+            self.totals,
+            self.losses,
+            self.n_rows,
+            self.adversary,
+            self.rows[t],
+        )
+        self.first[t], self.second[t], self.outcomes[t], self.slots[t] = first, second, outcomes, slot
+        self.rounds += 1
+
+    def _make_room(self) -> None:
+        if self.rounds == len(self.slots):
+            size = _doubled(self.rounds, 64)
+            for name in ("first", "second", "outcomes", "rows", "slots"):
+                setattr(self, name, _grown(getattr(self, name), 0, size))
+        capacity = self.totals.shape[1]
+        if self.most_rows == capacity:
+            self.most_rows = int(self.n_rows.max())
+        if self.most_rows == capacity:
+            size = _doubled(capacity, 16)
+            self.contrasts = _grown(self.contrasts, 2, size)
+            self.totals = _grown(self.totals, 1, size)
+            self.losses = _grown(self.losses, 1, size)
+            if 2 * size > self.table.shape[1]:
+                old_table, old_rows = self.table, self.table_rows
+                self.table = np.full((self.lanes, 2 * size), -1, dtype=np.int64)
+                self.table_rows = np.empty((self.lanes, 2 * size), dtype=np.int32)
+                rehash(old_table, old_rows, self.table, self.table_rows)
+        self.most_rows += 1
+
+    def replay(self, rounds: int) -> _Log:
+        """A log of the first rounds only, by counting them again."""
+        log = _Log(self.lanes, self.dim, self.keep_sets)
+        log.n_sets = int(self.slots[:rounds].max(initial=-1)) + 1
+        if self.keep_sets:
+            log.sets = self.sets[:, : log.n_sets].copy()
+            log.repeats = np.zeros(log.n_sets)
+        lanes = np.arange(self.lanes)
+        for t in range(rounds):
+            slot, first, second = int(self.slots[t]), self.first[t], self.second[t]
+            features = np.zeros((self.lanes, 2, self.dim))
+            if self.keep_sets:
+                features[:, 0] = self.sets[lanes, slot, :, first]
+                features[:, 1] = self.sets[lanes, slot, :, second]
+            else:
+                # Without the arms themselves a contrast is all there is, and all that the likelihood needs.
+                sign = np.where(first <= second, 1.0, -1.0)[:, None]
+                features[:, 0] = sign * self.contrasts[lanes, :, self.rows[t]]
+            log._append(slot, first, second, self.outcomes[t], features)
+        log.remembered = {d: slot for d, slot in self.remembered.items() if slot < log.n_sets}
+        return log
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        n, rows = self.rounds, int(self.n_rows.max())
+        digests = b"".join(self.remembered)
+        return {
+            "shape": np.array([self.lanes, self.dim, self.keep_sets, self.n_sets]),
+            "first": self.first[:n],
+            "second": self.second[:n],
+            "outcomes": self.outcomes[:n],
+            "rows": self.rows[:n],
+            "slots": self.slots[:n],
+            "contrasts": self.contrasts[:, :, :rows],
+            "sets": self.sets[:, : self.n_sets] if self.keep_sets else self.sets[:, :0],
+            "digests": np.frombuffer(digests, dtype=np.uint8),
+            "digest_slots": np.array(list(self.remembered.values()), dtype=np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> _Log:
+        try:
+            lanes, dim, keep_sets, n_sets = (int(v) for v in arrays["shape"])
+            stored = cls(lanes, dim, bool(keep_sets))
+            for name in ("first", "second", "outcomes", "rows", "slots", "contrasts", "sets"):
+                setattr(stored, name, arrays[name])
+            slots = arrays["digest_slots"]
+            digests = arrays["digests"].tobytes()
+        except KeyError as error:
+            raise SavedStateError(f"the saved history lacks {error}; it was not written by duelist.") from error
+        log = stored.replay(len(stored.slots))
+        log.n_sets = n_sets
+        width = len(digests) // len(slots) if len(slots) else 0
+        log.remembered = {digests[i * width : (i + 1) * width]: int(slot) for i, slot in enumerate(slots)}
+        return log
+
+
+def _doubled(size: int, at_least: int) -> int:
+    return max(2 * size, at_least)
+
+
+def _grown(array: npt.NDArray[Any], axis: int, size: int) -> npt.NDArray[Any]:
+    shape = list(array.shape)
+    shape[axis] = size
+    grown = np.zeros(shape, dtype=array.dtype)
+    grown[tuple(slice(n) for n in array.shape)] = array
+    return grown

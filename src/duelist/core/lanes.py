@@ -1,0 +1,62 @@
+"""Lanes: the leading axis of independent runs that every state and history carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from duelist.core.checks import FloatArray, finite_array, whole_number
+from duelist.core.errors import InvalidInputError
+
+Parameters = TypeVar("Parameters", bound=Any)
+
+# A hyper-parameter that may differ from lane to lane: one number for all, or one a lane (a grid of radii in lock step).
+PerLane = float | Sequence[float]
+
+
+def per_lane(name: str, value: PerLane, lanes: int) -> FloatArray:
+    """Return a (lanes,) column of a hyper-parameter that is one number, or one number a lane."""
+    column = np.atleast_1d(finite_array(name, value, "(lanes,)", np.ndim(value)))
+    if column.shape not in ((1,), (lanes,)):
+        raise InvalidInputError(
+            f"{name} must be one number or one a lane ({lanes}); got {column.shape[0]}. Repeat each value once for every trial."
+        )
+    return np.ascontiguousarray(np.broadcast_to(column, (lanes,)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What a policy may know before the first round.
+
+    Attributes:
+        dim: length of a feature vector.
+        lanes: number of independent runs that advance together.
+        horizon: number of rounds to be played, or None when nobody knows.
+        live: True when a person sees the pair, so showing one candidate twice makes no sense.
+    """
+
+    dim: int
+    lanes: int = 1
+    horizon: int | None = None
+    live: bool = False
+
+    def __post_init__(self) -> None:
+        whole_number("dim", self.dim, at_least=1)
+        whole_number("lanes", self.lanes, at_least=1)
+        if self.horizon is not None:
+            whole_number("horizon", self.horizon, at_least=1)
+
+
+def select_lanes(parameters: Parameters, lanes: slice, total: int) -> Parameters:
+    """Hyper-parameters for some of the lanes: columns with a number for each of `total` lanes are cut to those lanes."""
+    columns = {
+        field.name: tuple(value)[lanes]
+        for field in fields(parameters)
+        if not isinstance(value := getattr(parameters, field.name), str)
+        and isinstance(value, Sequence | np.ndarray)
+        and len(value) == total
+    }
+    return replace(parameters, **columns) if columns else parameters

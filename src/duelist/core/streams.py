@@ -1,0 +1,62 @@
+"""Named random streams: every number is a pure function of (seed, stream name, trial, round).
+
+No generator is stored and none is global, so the same seed gives the same numbers whatever the number of lanes or
+workers, and after any restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.core.checks import whole_number
+
+Keys = npt.NDArray[np.uint64]
+
+
+class Streams:
+    """The random streams of a block of lanes.
+
+    Args:
+        seed: the seed of the whole experiment.
+        trials: one trial number a lane. A lane's numbers depend on its trial number, never on its place in the block.
+
+    Example:
+        >>> streams = Streams(seed=0, trials=[0, 1, 2])
+        >>> streams.keys("policy").shape
+        (3, 2)
+        >>> alone = Streams(seed=0, trials=[2])
+        >>> bool((alone.keys("policy")[0] == streams.keys("policy")[2]).all())
+        True
+    """
+
+    def __init__(self, seed: int, trials: Sequence[int]) -> None:
+        self.seed = whole_number("seed", seed)
+        self.trials = tuple(whole_number("trial", trial) for trial in trials)
+
+    @cached_property
+    def _keys(self) -> dict[str, Keys]:
+        return {}
+
+    def keys(self, name: str) -> Keys:
+        """One Philox key a lane for the named stream, (lanes, 2): what kernels draw from."""
+        if name not in self._keys:
+            words = [hashlib.blake2b(f"{self.seed}/{name}/{trial}".encode(), digest_size=16).digest() for trial in self.trials]
+            self._keys[name] = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, 2).astype(np.uint64)
+        return self._keys[name]
+
+    def generator(self, name: str, lane: int, round_: int = 0) -> np.random.Generator:
+        """A NumPy generator for one lane and round of the named stream: for code outside kernels."""
+        counter = np.array([0, round_, 0, 0], dtype=np.uint64)
+        return np.random.Generator(np.random.Philox(key=self.keys(name)[lane], counter=counter))
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def select(self, lanes: slice) -> Streams:
+        """The streams of some of the lanes, with the same numbers."""
+        return Streams(self.seed, self.trials[lanes])

@@ -1,0 +1,1 @@
+"""Experiments: policies meet environments, and results are tables."""

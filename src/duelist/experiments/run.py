@@ -1,0 +1,49 @@
+"""The result of a simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.core.checks import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One policy on one environment, all trials.
+
+    Attributes:
+        policy: the hyper-parameters that played.
+        environment: the recipe of the instances.
+        seed: seed of every random stream.
+        trials: trial number of every lane; (seed, trial) names an instance and its noise.
+        regret: (trials, rounds) cumulative average regret, the paper's.
+        weak_regret: (trials, rounds) cumulative regret of the better of the two arms.
+        yue_regret: (trials, rounds) cumulative regret in probabilities, of Yue et al.
+        first: (trials, rounds) row of the first arm played.
+        second: (trials, rounds) row of the second arm played.
+        outcomes: (trials, rounds) +1 where the first won, -1 where it lost.
+        info: numbers about the policy at the end, each (trials,).
+        seconds: wall time, set-up included.
+    """
+
+    policy: Any
+    environment: Any
+    seed: int
+    trials: tuple[int, ...]
+    regret: FloatArray = field(repr=False)
+    weak_regret: FloatArray = field(repr=False)
+    yue_regret: FloatArray = field(repr=False)
+    first: npt.NDArray[np.int32] = field(repr=False)
+    second: npt.NDArray[np.int32] = field(repr=False)
+    outcomes: npt.NDArray[np.int8] = field(repr=False)
+    info: dict[str, FloatArray] = field(repr=False)
+    seconds: float
+
+    @property
+    def final_regret(self) -> FloatArray:
+        """(trials,) cumulative average regret after the last round."""
+        return self.regret[:, -1]

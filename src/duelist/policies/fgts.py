@@ -1,0 +1,200 @@
+"""FGTS.CDB: Feel-Good Thompson sampling for contextual dueling bandits.
+
+Each round draws theta_1 and theta_2 independently from
+
+    -log p_j(theta) = sum_i [ eta * log(1 + exp(-y_i <theta, z_i>))
+                              - mu * ( max_{a' in A_i} <theta, phi(x_i, a')> - <theta, phi(x_i, a_i^{3-j})> ) ]
+                      - log p_0(theta),
+
+and plays a^j = argmax over A_t of <theta_j, phi(x_t, a)>. mu = 0 is plain Thompson sampling.
+
+Reference: Li, Zhao & Gu, Feel-Good Thompson Sampling for Contextual Dueling Bandits, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from duelist.core.actions import ActionSet, FiniteActions
+from duelist.core.checks import FloatArray, IntArray, finite_number, one_of, whole_number
+from duelist.core.duels import Duels, duels_between
+from duelist.core.errors import InvalidInputError
+from duelist.core.history import History
+from duelist.core.lanes import PerLane, Problem, per_lane
+from duelist.core.streams import Streams
+from duelist.policies.finite import runner_up
+from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.priors import Gaussian, Prior
+from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
+from duelist.samplers.base import Sampler
+from duelist.samplers.registry import sampler_named
+from duelist.theory.schedules import THEORY_ETA, theory_mu
+
+SAME_ARM = ("auto", "allow", "redraw", "runner-up")
+_REDRAWS = 8
+
+
+class FGTSState(NamedTuple):
+    """What FGTS has learnt.
+
+    Attributes:
+        history: every duel learnt so far.
+        chains: the sampler's chains, two a lane.
+        asked: pairs asked for so far; it names the next random numbers.
+        eta: (lanes,) temper of the likelihood.
+        strength: (lanes,) mu = strength / sqrt(horizon).
+        horizon: what mu is scaled by; 0 for the number of rounds learnt so far, 1 where mu was given itself.
+        live: whether a person sees the pair.
+    """
+
+    history: History
+    chains: Any
+    asked: int
+    eta: FloatArray
+    strength: FloatArray
+    horizon: int
+    live: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FGTS:
+    """Feel-Good Thompson sampling.
+
+    Args:
+        eta: temper of the likelihood; 1 as in the paper's experiments, or "theory" for the theorem's 1/4.
+        alpha: Feel-Good strength; mu = alpha / sqrt(horizon). The experiments use 0.1; 0 is plain Thompson sampling.
+        mu: Feel-Good weight itself, instead of alpha; or "theory" for 1 / (10 e^B sqrt(horizon)), B the prior's radius.
+        horizon: rounds to be played. None takes the simulation's number of rounds, and where nobody knows it, as in live
+            use, the anytime schedule mu_t = alpha / sqrt(t) on the whole history of t rounds.
+        prior: `Gaussian`, `UniformBall` or `GaussianBall`; the paper does not state its own.
+        sampler: "mala" (exact, the default), "paper" (the paper's Langevin recipe, biased), or a sampler object.
+        same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
+            to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
+            and takes the runner-up live, where nobody is shown the same thing twice.
+
+    eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
+
+    Example:
+        >>> import duelist
+        >>> env = duelist.LinearDuels(dim=5, arms=8)
+        >>> run = duelist.simulate(duelist.FGTS(), env, rounds=200, trials=2, seed=0)
+        >>> bool(run.regret[:, -1].mean() < 150)
+        True
+    """
+
+    eta: PerLane | Literal["theory"] = 1.0
+    alpha: PerLane = 0.1
+    mu: PerLane | Literal["theory"] | None = None
+    horizon: int | None = None
+    prior: Prior = field(default_factory=Gaussian)
+    sampler: str | Sampler = "mala"
+    same_arm: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.eta != "theory":
+            for value in np.atleast_1d(self.eta):
+                finite_number("eta", float(value), above=0.0)
+        for value in np.atleast_1d(self.alpha):
+            finite_number("alpha", float(value), at_least=0.0)
+        if self.mu == "theory":
+            if not math.isfinite(self.prior.radius):
+                raise InvalidInputError(
+                    'mu="theory" is 1 / (10 e^B sqrt(T)) with B a bound on |theta|; the prior has none. '
+                    "Use prior=UniformBall(B) or GaussianBall(scale, B)."
+                )
+        elif self.mu is not None:
+            for value in np.atleast_1d(self.mu):
+                finite_number("mu", float(value), at_least=0.0)
+        if self.horizon is not None:
+            whole_number("horizon", self.horizon, at_least=1)
+        one_of("same_arm", self.same_arm, SAME_ARM)
+        if isinstance(self.sampler, str):
+            sampler_named(self.sampler)
+
+    def start(self, problem: Problem, streams: Streams) -> FGTSState:
+        """No duels yet, and chains at draws from the prior."""
+        lanes = problem.lanes
+        horizon = self.horizon or problem.horizon or 0
+        if self.mu is None:
+            strength = per_lane("alpha", self.alpha, lanes)
+        elif self.mu == "theory":
+            strength = np.full(lanes, theory_mu(self.prior.radius, horizon=1))
+        else:
+            strength, horizon = per_lane("mu", self.mu, lanes), 1
+        return FGTSState(
+            history=History.start(lanes=lanes, dim=problem.dim, keep_sets=bool(strength.any())),
+            chains=self._sampler.start(self.prior, streams, chains=2, dim=problem.dim),
+            asked=0,
+            eta=per_lane("eta", THEORY_ETA if self.eta == "theory" else self.eta, lanes),
+            strength=strength,
+            horizon=horizon,
+            live=problem.live,
+        )
+
+    def potential(self, state: FGTSState) -> LinearPotential:
+        """The potential of both draws given what was learnt: -log p_1 and -log p_2 of the paper."""
+        statistics = state.history.statistics
+        terms: list[PriorTerm | PreferenceTerm | FeelGoodTerm] = [
+            PriorTerm(self.prior),
+            PreferenceTerm(statistics, state.eta),
+        ]
+        rounds = state.history.rounds
+        if rounds and statistics.repeats.size:
+            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or rounds)))
+        _, dim, _ = statistics.contrasts.shape
+        return LinearPotential(*terms, lanes=state.history.lanes, chains=2, dim=dim, observations=rounds)
+
+    def choose(self, state: FGTSState, actions: ActionSet, streams: Streams) -> tuple[Duels, FGTSState]:
+        """Draw theta_1 and theta_2 and play the best arm of each."""
+        potential = self.potential(state)
+        chains = self._sampler.advance(potential, state.chains, streams, state.asked)
+        best = actions.best(chains.position)
+        duels = Duels(best.row[:, 0], best.row[:, 1], best.features)
+        same_arm = self.same_arm if self.same_arm != "auto" else ("runner-up" if state.live else "allow")
+        if same_arm != "allow" and isinstance(actions, FiniteActions):
+            duels, chains = self._separate(same_arm, duels, chains, potential, state.asked, actions, streams)
+        return duels, state._replace(chains=chains, asked=state.asked + 1)
+
+    def _separate(
+        self,
+        same_arm: str,
+        duels: Duels,
+        chains: Any,
+        potential: LinearPotential,
+        asked: int,
+        actions: FiniteActions,
+        streams: Streams,
+    ) -> tuple[Duels, Any]:
+        """Give lanes whose two draws agree another second arm; the other lanes keep theirs."""
+        first, second = duels.first, duels.second.copy()
+        if same_arm == "redraw":
+            for attempt in range(1, _REDRAWS + 1):
+                equal = first == second
+                if not equal.any():
+                    break
+                again = self._sampler.advance(potential, chains, streams, asked, attempt)
+                second[equal] = actions.best(again.position).row[equal, 1]
+        equal = first == second
+        if equal.any():
+            second[equal] = runner_up(actions, chains.position[:, 1], first)[equal]
+        return duels_between(actions, first, second), chains
+
+    def learn(self, state: FGTSState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> FGTSState:
+        """Append the outcomes to the history; the chains move when the next pair is asked for."""
+        return state._replace(history=state.history.append(actions, duels, outcomes))
+
+    def report(self, state: FGTSState) -> dict[str, FloatArray]:
+        """How the sampler is doing, and how many distinct contrasts the likelihood reads."""
+        return {
+            **self._sampler.report(state.chains),
+            "distinct_contrasts": state.history.statistics.n_rows.astype(np.float64),
+        }
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return sampler_named(self.sampler) if isinstance(self.sampler, str) else self.sampler

@@ -1,0 +1,21 @@
+"""Policies by name: one line each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duelist.core.checks import one_of
+from duelist.policies.fgts import FGTS
+from duelist.policies.uniform import Uniform
+
+POLICIES: dict[str, type[Any]] = {
+    "FGTS": FGTS,
+    "Uniform": Uniform,
+}
+
+
+def policy_class(name: str) -> type[Any]:
+    """The policy class of that name, in any case; an unknown name says which is nearest."""
+    by_lower_case = {known.lower(): known for known in POLICIES}
+    known = by_lower_case.get(name.lower(), name)
+    return POLICIES[one_of("policy", known, POLICIES)]

@@ -1,0 +1,59 @@
+"""Uniform: two different arms at random. Learns nothing; the floor under every comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.core.actions import ActionSet
+from duelist.core.checks import FloatArray, IntArray
+from duelist.core.duels import Duels, duels_between
+from duelist.core.lanes import Problem
+from duelist.core.stream_kernels import distinct_pairs
+from duelist.core.streams import Streams
+from duelist.policies.finite import require_finite
+
+
+class UniformState(NamedTuple):
+    """How many pairs were asked for: it names the next random numbers."""
+
+    asked: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform:
+    """Play two different arms, uniformly at random.
+
+    Example:
+        >>> import duelist
+        >>> env = duelist.LinearDuels(dim=5, arms=8)
+        >>> duelist.simulate(duelist.Uniform(), env, rounds=10, trials=2, seed=0).regret.shape
+        (2, 10)
+    """
+
+    def start(self, problem: Problem, streams: Streams) -> UniformState:  # noqa: ARG002 - a policy's signature
+        """Nothing asked yet."""
+        return UniformState(0)
+
+    def choose(self, state: UniformState, actions: ActionSet, streams: Streams) -> tuple[Duels, UniformState]:
+        """A pair of different arms in every lane."""
+        finite = require_finite(self, actions)
+        first, second = np.empty(finite.lanes, dtype=np.int64), np.empty(finite.lanes, dtype=np.int64)
+        distinct_pairs(first, second, streams.keys("uniform pair"), state.asked, finite.n_arms)
+        return duels_between(finite, first, second), UniformState(state.asked + 1)
+
+    def learn(
+        self,
+        state: UniformState,
+        actions: ActionSet,  # noqa: ARG002 - a policy's signature
+        duels: Duels,  # noqa: ARG002
+        outcomes: IntArray,  # noqa: ARG002
+    ) -> UniformState:
+        """Nothing to learn."""
+        return state
+
+    def report(self, state: UniformState) -> dict[str, FloatArray]:  # noqa: ARG002 - a policy's signature
+        """Nothing to tell."""
+        return {}

@@ -1,0 +1,86 @@
+"""The potential of a posterior, -log density up to a constant, as the sum of its terms."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from duelist.core.checks import FloatArray
+from duelist.core.errors import ImproperPosteriorError, InvalidInputError
+from duelist.posteriors.potential_kernels import LinearTerms, evaluate
+from duelist.posteriors.priors import Prior
+from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
+
+Term = PriorTerm | PreferenceTerm | FeelGoodTerm
+
+
+class LinearPotential:
+    """Sum of terms that are linear in features: at most one of each kind, and a prior always.
+
+    Args:
+        terms: the terms, in any order.
+        lanes: number of independent runs.
+        chains: draws a lane, 2 for a duel.
+        dim: length of theta.
+        observations: number of duels behind the likelihood; samplers renew what they tuned as it grows.
+
+    The Feel-Good tilt is a term you add: a potential without one is plain Thompson sampling's.
+    """
+
+    def __init__(self, *terms: Term, lanes: int, chains: int, dim: int, observations: int = 0) -> None:
+        self.lanes, self.chains, self.dim, self.observations = lanes, chains, dim, observations
+        self._terms: dict[type, Term] = {}
+        for term in terms:
+            if type(term) in self._terms:
+                raise InvalidInputError(f"a potential takes one {type(term).__name__}; got two. Add their weights up.")
+            self._terms[type(term)] = term
+        prior = self._terms.get(PriorTerm)
+        if not isinstance(prior, PriorTerm):
+            raise ImproperPosteriorError(
+                "a potential needs a PriorTerm: without a prior the posterior of separable data is improper."
+            )
+        self.prior: Prior = prior.prior
+
+    @cached_property
+    def packed(self) -> LinearTerms:
+        """The terms as flat arrays for kernels; a missing term is an empty one."""
+        likelihood, feel_good = self._terms.get(PreferenceTerm), self._terms.get(FeelGoodTerm)
+        zero = np.zeros(self.lanes)
+        if isinstance(likelihood, PreferenceTerm):
+            contrasts, totals, losses, n_rows, *_ = likelihood.statistics
+            eta = likelihood.eta
+        else:
+            contrasts, totals, losses = np.zeros((self.lanes, self.dim, 0)), zero[:, None][:, :0], zero[:, None][:, :0]
+            n_rows, eta = np.zeros(self.lanes, dtype=np.int64), zero
+        if isinstance(feel_good, FeelGoodTerm):
+            sets, repeats, adversary, mu = feel_good.sets, feel_good.repeats, feel_good.adversary, feel_good.mu
+        else:
+            sets, repeats = np.zeros((self.lanes, 0, self.dim, 0)), np.zeros(0)
+            adversary, mu = np.zeros((self.lanes, self.chains, self.dim)), zero
+        return LinearTerms(
+            np.full(self.lanes, float(self.prior.precision)),
+            float(self.prior.radius),
+            contrasts,
+            totals,
+            losses,
+            n_rows,
+            eta,
+            sets,
+            repeats,
+            adversary,
+            mu,
+        )
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Potential at theta (lanes, chains, dim): (lanes, chains)."""
+        return self._evaluate(theta)[0]
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient at theta (lanes, chains, dim), of the same shape; a subgradient where two arms tie."""
+        return self._evaluate(theta)[1]
+
+    def _evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values, gradients = np.empty(theta.shape[:2]), np.empty(theta.shape)
+        evaluate(np.ascontiguousarray(theta), self.packed, values, gradients)
+        return values, gradients

@@ -1,0 +1,88 @@
+"""Compiled potential of the linear posterior: value and gradient at one theta of one lane and chain."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.core.action_kernels import first_maximum, utilities_into
+from duelist.core.checks import FloatArray, IntArray
+from duelist.core.compiled import kernel
+from duelist.preferences.logistic_kernels import add_loss_gradient
+
+
+class LinearTerms(NamedTuple):
+    """All terms of a linear posterior as flat arrays: what kernels read. See `duelist.posteriors.terms`."""
+
+    precision: FloatArray  # (lanes,)
+    radius: float
+    contrasts: FloatArray  # (lanes, dim, capacity)
+    totals: FloatArray  # (lanes, capacity)
+    losses: FloatArray  # (lanes, capacity)
+    n_rows: IntArray  # (lanes,)
+    eta: FloatArray  # (lanes,)
+    sets: FloatArray  # (lanes, n_sets, dim, n_arms)
+    repeats: FloatArray  # (n_sets,)
+    adversary: FloatArray  # (lanes, chains, dim)
+    mu: FloatArray  # (lanes,)
+
+
+@kernel
+def value_and_gradient(
+    gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, scratch: FloatArray
+) -> float:
+    """Potential at theta (dim,); `gradient` (dim,) is overwritten. Infinite, with no gradient, outside the ball.
+
+    `scratch` is (2, n) with n at least the number of contrasts and of arms.
+    """
+    dim = theta.shape[0]
+    squared = 0.0
+    for i in range(dim):
+        squared += theta[i] * theta[i]
+        gradient[i] = terms.precision[lane] * theta[i]
+    if squared > terms.radius * terms.radius:
+        return math.inf
+    value: float = 0.5 * terms.precision[lane] * squared
+    n = terms.n_rows[lane]
+    if n > 0:
+        value += add_loss_gradient(
+            gradient,
+            theta,
+            terms.contrasts[lane, :, :n],
+            terms.totals[lane, :n],
+            terms.losses[lane, :n],
+            terms.eta[lane],
+            scratch[0, :n],
+            scratch[1, :n],
+        )
+    mu = terms.mu[lane]
+    if mu > 0.0:
+        for i in range(dim):
+            value += mu * terms.adversary[lane, chain, i] * theta[i]
+            gradient[i] += mu * terms.adversary[lane, chain, i]
+        utilities = scratch[0, : terms.sets.shape[3]]
+        for s in range(terms.repeats.shape[0]):
+            weight = mu * terms.repeats[s]
+            utilities_into(utilities, terms.sets[lane, s], theta)
+            best = first_maximum(utilities)
+            value -= weight * utilities[best]
+            for i in range(dim):
+                gradient[i] -= weight * terms.sets[lane, s, i, best]
+    return value
+
+
+@kernel
+def scratch_for(terms: LinearTerms) -> FloatArray:
+    """Working memory large enough for any lane."""
+    return np.empty((2, max(terms.contrasts.shape[2], terms.sets.shape[3], 1)))
+
+
+@kernel
+def evaluate(theta: FloatArray, terms: LinearTerms, values: FloatArray, gradients: FloatArray) -> None:
+    """Potential and gradient at theta (lanes, chains, dim), for use outside the samplers."""
+    scratch = scratch_for(terms)
+    for lane in range(theta.shape[0]):
+        for chain in range(theta.shape[1]):
+            values[lane, chain] = value_and_gradient(gradients[lane, chain], theta[lane, chain], lane, chain, terms, scratch)

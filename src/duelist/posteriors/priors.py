@@ -1,0 +1,117 @@
+"""Priors on theta. Each must make the posterior proper, also on separable data and under the Feel-Good tilt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from duelist.core.checks import FloatArray, finite_number
+from duelist.core.errors import ImproperPosteriorError
+
+
+class Prior(Protocol):
+    """A spherically symmetric prior: exp(-precision/2 |theta|^2) on the ball of the given radius."""
+
+    @property
+    def precision(self) -> float:
+        """Coefficient of |theta|^2 / 2 in the negative log density; 0 for a flat one."""
+
+    @property
+    def radius(self) -> float:
+        """Radius of the ball outside which the density is zero; infinity for no ball."""
+
+    def sample(self, generator: np.random.Generator, dim: int) -> FloatArray:
+        """One exact draw, (dim,)."""
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """N(0, scale^2 I) on all of R^dim.
+
+    Example:
+        >>> Gaussian(scale=0.5).precision
+        4.0
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.scale == math.inf:
+            raise ImproperPosteriorError(
+                "a Gaussian prior needs a finite scale; got inf, which is a flat prior on all of R^dim. With separable "
+                "data the posterior would be improper (its draws run away). Use UniformBall(radius) for a flat prior."
+            )
+        finite_number("scale", self.scale, above=0.0)
+
+    @property
+    def precision(self) -> float:
+        """1 / scale^2."""
+        return 1.0 / (self.scale * self.scale)
+
+    @property
+    def radius(self) -> float:
+        """No ball."""
+        return math.inf
+
+    def sample(self, generator: np.random.Generator, dim: int) -> FloatArray:
+        """One exact draw, (dim,)."""
+        return self.scale * generator.standard_normal(dim)
+
+
+@dataclass(frozen=True)
+class UniformBall:
+    """Uniform on the ball |theta| <= radius: the paper's bounded parameter set with L = 0."""
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.radius == math.inf:
+            raise ImproperPosteriorError(
+                "UniformBall needs a finite radius; got inf, which is a flat prior on all of R^dim. With separable data "
+                "the posterior would be improper. Give a bound on |theta|, or use Gaussian(scale)."
+            )
+        finite_number("radius", self.radius, above=0.0)
+
+    @property
+    def precision(self) -> float:
+        """Flat inside the ball."""
+        return 0.0
+
+    def sample(self, generator: np.random.Generator, dim: int) -> FloatArray:
+        """One exact draw, (dim,): a uniform direction at a radius whose d-th power is uniform."""
+        direction = generator.standard_normal(dim)
+        length = self.radius * generator.random() ** (1.0 / dim)
+        return np.asarray(direction * (length / np.linalg.norm(direction)))
+
+
+@dataclass(frozen=True)
+class GaussianBall:
+    """N(0, scale^2 I) restricted to the ball |theta| <= radius: log-Lipschitz with L = radius / scale^2."""
+
+    scale: float = 1.0
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        finite_number("scale", self.scale, above=0.0)
+        finite_number("radius", self.radius, above=0.0)
+
+    @property
+    def precision(self) -> float:
+        """1 / scale^2."""
+        return 1.0 / (self.scale * self.scale)
+
+    def sample(self, generator: np.random.Generator, dim: int) -> FloatArray:
+        """One exact draw, (dim,), by rejection from whichever envelope is tighter: the Gaussian or the uniform ball."""
+        gaussian_fits = self.radius > self.scale * math.sqrt(dim)
+        while True:
+            if gaussian_fits:
+                theta = Gaussian(self.scale).sample(generator, dim)
+                accepted = bool(theta @ theta <= self.radius**2)
+            else:
+                theta = UniformBall(self.radius).sample(generator, dim)
+                accepted = bool(generator.random() < math.exp(-0.5 * self.precision * float(theta @ theta)))
+            if accepted:
+                return theta

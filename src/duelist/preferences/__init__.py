@@ -1,0 +1,1 @@
+"""What a comparison says about utility: links, likelihoods, and maximum likelihood."""

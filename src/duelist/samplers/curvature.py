@@ -1,0 +1,105 @@
+"""Preconditioning: the inverse Cholesky factor of the curvature at the mode, which makes the posterior look round.
+
+The mode is that of prior + likelihood; the Feel-Good tilt is piecewise linear and has no curvature. A ball without a
+Gaussian gets the precision of the uniform law on it, so that the factor exists before there are data. The factor only
+shapes proposals, so an old one costs efficiency and never correctness: it is renewed as the data grow, not every round.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.core.checks import FloatArray, IntArray
+from duelist.core.compiled import kernel
+from duelist.core.errors import NonFiniteError
+from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.potential_kernels import LinearTerms
+from duelist.preferences.logistic_kernels import cholesky_into, fit_lane
+
+_TOLERANCE = 1e-6  # on the Newton decrement: the mode to a thousandth of a posterior sd
+_MAX_ITERATIONS = 100
+_GROWTH = 20  # renew when the number of duels has grown by a twentieth
+
+
+class Curvature(NamedTuple):
+    """What is known of the posterior's shape.
+
+    Attributes:
+        mode: (lanes, dim) maximum of prior x likelihood.
+        whitener: (lanes, dim, dim) inverse of the lower Cholesky factor of the curvature there.
+        observations: number of duels it was computed from; -1 for never.
+    """
+
+    mode: FloatArray
+    whitener: FloatArray
+    observations: int
+
+
+@kernel
+def invert_lower(inverse: FloatArray, factor: FloatArray) -> None:
+    """Inverse of a lower triangular matrix."""
+    dim = factor.shape[0]
+    for column in range(dim):
+        for i in range(dim):
+            if i < column:
+                inverse[i, column] = 0.0
+            else:
+                entry = 1.0 if i == column else 0.0
+                for k in range(column, i):
+                    entry -= factor[i, k] * inverse[k, column]
+                inverse[i, column] = entry / factor[i, i]
+
+
+@kernel
+def curvature_lanes(
+    mode: FloatArray, whitener: FloatArray, terms: LinearTerms, extra_precision: float, flags: IntArray
+) -> None:
+    """Find the mode of every lane from `mode`, and whiten its curvature."""
+    dim = mode.shape[1]
+    hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
+    for lane in range(mode.shape[0]):
+        n = terms.n_rows[lane]
+        flags[lane] = fit_lane(
+            mode[lane],
+            hessian,
+            terms.contrasts[lane, :, :n],
+            terms.totals[lane, :n],
+            terms.losses[lane, :n],
+            terms.eta[lane],
+            terms.precision[lane] + extra_precision,
+            _TOLERANCE,
+            _MAX_ITERATIONS,
+        )
+        if cholesky_into(factor, hessian):
+            invert_lower(whitener[lane], factor)
+        else:
+            flags[lane] = 0
+
+
+def unknown_curvature(lanes: int, dim: int) -> Curvature:
+    """Nothing known yet: to be renewed on first use."""
+    return Curvature(np.zeros((lanes, dim)), np.zeros((lanes, dim, dim)), -1)
+
+
+def renewed(curvature: Curvature, potential: LinearPotential) -> Curvature:
+    """The curvature for this potential: the old one while the data have hardly grown, else a new one."""
+    seen = curvature.observations
+    if seen >= 0 and seen <= potential.observations <= seen + seen // _GROWTH:
+        return curvature
+    terms = potential.packed
+    dim = potential.dim
+    # The uniform law on a ball of radius R has covariance R^2 / (dim + 2) in every direction.
+    extra = (dim + 2) / terms.radius**2 if math.isfinite(terms.radius) else 0.0
+    mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
+    flags = np.empty(potential.lanes, dtype=np.int64)
+    curvature_lanes(mode, whitener, terms, extra, flags)
+    if (flags == 0).any() or not np.isfinite(mode).all():
+        lane = int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1)))
+        raise NonFiniteError(
+            f"the curvature of the posterior in lane {lane} is not positive definite. Features this large overflow; "
+            f"scale them so that |<theta, z>| stays below a few hundred, or use a tighter prior."
+        )
+    return Curvature(mode, whitener, potential.observations)

@@ -1,0 +1,226 @@
+"""Metropolis-adjusted Langevin (MALA), preconditioned by the curvature at the mode: exact, and the default.
+
+In coordinates phi = L^T theta, with L L^T the curvature, the posterior is close to a standard normal, and a step is
+
+    phi' = phi - (h^2 / 2) grad U(phi) + h xi,   xi ~ N(0, I),
+
+accepted with the Metropolis-Hastings probability of its Langevin proposal. The accept step removes the bias that plain
+Langevin has at any step size, also where the potential has the kinks of the Feel-Good maximum or the wall of a ball.
+
+Reference: Roberts & Tweedie (1996); the step scale 1.65 d^(-1/6) and the target 0.574 are those of Roberts & Rosenthal (1998).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.core.checks import FloatArray, finite_number, whole_number
+from duelist.core.compiled import kernel
+from duelist.core.errors import NonFiniteError
+from duelist.core.philox import fill_normals
+from duelist.core.streams import Keys, Streams
+from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.potential_kernels import LinearTerms, scratch_for, value_and_gradient
+from duelist.posteriors.priors import Prior
+from duelist.samplers.base import prior_draws
+from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
+
+_TARGET_ACCEPTANCE = 0.574
+_ADAPTATION_DECAY = 0.6  # Robbins-Monro gain (1 + calls)^-0.6: adapts for ever, ever less
+
+
+class MALAChains(NamedTuple):
+    """Chains of `MALA`.
+
+    Attributes:
+        position: (lanes, chains, dim) current draws.
+        log_step: (lanes, chains) logarithm of h, adapted between calls and fixed within one.
+        curvature: what shapes the proposals.
+        accepted: (lanes, chains) sum of acceptance probabilities so far.
+        proposed: steps a chain so far.
+        calls: calls of `advance` so far.
+    """
+
+    position: FloatArray
+    log_step: FloatArray
+    curvature: Curvature
+    accepted: FloatArray
+    proposed: int
+    calls: int
+
+
+@kernel
+def _lower_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
+    for i in range(vector.shape[0]):
+        entry = 0.0
+        for k in range(i + 1):
+            entry += lower[i, k] * vector[k]
+        out[i] = entry
+
+
+@kernel
+def _lower_transposed_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
+    dim = vector.shape[0]
+    for i in range(dim):
+        out[i] = 0.0
+    for k in range(dim):
+        for i in range(k + 1):
+            out[i] += lower[k, i] * vector[k]
+
+
+@kernel
+def mala_lanes(
+    position: FloatArray,
+    log_step: FloatArray,
+    whitener: FloatArray,
+    keys: Keys,
+    round_: int,
+    first_substream: int,
+    steps: int,
+    terms: LinearTerms,
+    acceptance: FloatArray,
+    trace: FloatArray,
+) -> int:
+    """Take `steps` steps with every chain in place. Returns -1, or the first lane whose potential is not finite.
+
+    `acceptance` (lanes, chains) is filled with the mean acceptance probability. Where `trace` (lanes, chains, steps, dim) is
+    not empty, it is filled with the path.
+    """
+    lanes, chains, dim = position.shape
+    scratch = scratch_for(terms)
+    gradient, new_gradient, proposal = np.empty(dim), np.empty(dim), np.empty(dim)
+    slope, new_slope, noise, move = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
+    for lane in range(lanes):
+        w = whitener[lane]
+        for chain in range(chains):
+            theta = position[lane, chain]
+            h = math.exp(log_step[lane, chain])
+            value = value_and_gradient(gradient, theta, lane, chain, terms, scratch)
+            if not math.isfinite(value):
+                return lane
+            _lower_times(slope, w, gradient)
+            block = 1  # block 0 would be NumPy's counter before its first increment
+            accepted = 0.0
+            for step in range(steps):
+                block, uniform = fill_normals(noise, keys[lane], block, round_, first_substream + chain)
+                forward = 0.0
+                for i in range(dim):
+                    move[i] = h * noise[i] - 0.5 * h * h * slope[i]
+                    forward += noise[i] * noise[i]
+                _lower_transposed_times(proposal, w, move)
+                for i in range(dim):
+                    proposal[i] += theta[i]
+                new_value = value_and_gradient(new_gradient, proposal, lane, chain, terms, scratch)
+                if new_value < math.inf:
+                    _lower_times(new_slope, w, new_gradient)
+                    backward = 0.0
+                    for i in range(dim):
+                        difference = (0.5 * h * h * new_slope[i] - move[i]) / h
+                        backward += difference * difference
+                    log_ratio = value - new_value + 0.5 * (forward - backward)
+                    accepted += math.exp(min(0.0, log_ratio))
+                    if math.log(uniform) < log_ratio:
+                        value = new_value
+                        theta[:] = proposal
+                        gradient, new_gradient = new_gradient, gradient
+                        slope, new_slope = new_slope, slope
+                if trace.shape[2] > 0:
+                    trace[lane, chain, step] = theta
+            acceptance[lane, chain] = accepted / steps
+    return -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class MALA:
+    """Preconditioned Metropolis-adjusted Langevin.
+
+    Args:
+        steps: steps each chain takes a round, from where it stood the round before.
+        step_size: starting h in whitened coordinates; None for 1.65 dim^(-1/6), which suits a Gaussian. It adapts between
+            rounds towards an acceptance of 0.574.
+    """
+
+    steps: int = 10
+    step_size: float | None = None
+
+    def __post_init__(self) -> None:
+        whole_number("steps", self.steps, at_least=1)
+        if self.step_size is not None:
+            finite_number("step_size", self.step_size, above=0.0)
+
+    def start(self, prior: Prior, streams: Streams, *, chains: int, dim: int) -> MALAChains:
+        """Chains at independent draws from the prior."""
+        lanes = len(streams)
+        h = 1.65 * dim ** (-1 / 6) if self.step_size is None else self.step_size
+        return MALAChains(
+            position=prior_draws(prior, streams, chains=chains, dim=dim),
+            log_step=np.full((lanes, chains), math.log(h)),
+            curvature=unknown_curvature(lanes, dim),
+            accepted=np.zeros((lanes, chains)),
+            proposed=0,
+            calls=0,
+        )
+
+    def advance(
+        self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int = 0
+    ) -> MALAChains:
+        """Take `steps` steps with every chain, then adapt the step size."""
+        moved, _ = self.trace(potential, chains, streams, round_, attempt, self.steps, keep=False)
+        return moved
+
+    def trace(
+        self,
+        potential: LinearPotential,
+        chains: MALAChains,
+        streams: Streams,
+        round_: int,
+        attempt: int,
+        steps: int,
+        *,
+        keep: bool = True,
+        adapt: bool = True,
+    ) -> tuple[MALAChains, FloatArray]:
+        """Take `steps` steps and return the chains and, if kept, their path (lanes, chains, steps, dim)."""
+        curvature = renewed(chains.curvature, potential)
+        position = chains.position.copy()
+        lanes, n_chains, dim = position.shape
+        acceptance = np.empty((lanes, n_chains))
+        path = np.empty((lanes, n_chains, steps if keep else 0, dim))
+        bad_lane = mala_lanes(
+            position,
+            chains.log_step,
+            curvature.whitener,
+            streams.keys("sampler"),
+            round_,
+            attempt * n_chains,
+            steps,
+            potential.packed,
+            acceptance,
+            path,
+        )
+        if bad_lane >= 0:
+            raise NonFiniteError(
+                f"the potential at the chain's position in lane {bad_lane} is not finite. Features this large overflow; "
+                f"scale them so that |<theta, z>| stays below a few hundred."
+            )
+        gain = (1.0 + chains.calls) ** -_ADAPTATION_DECAY if adapt else 0.0
+        moved = MALAChains(
+            position=position,
+            log_step=chains.log_step + gain * (acceptance - _TARGET_ACCEPTANCE),
+            curvature=curvature,
+            accepted=chains.accepted + steps * acceptance,
+            proposed=chains.proposed + steps,
+            calls=chains.calls + 1,
+        )
+        return moved, path
+
+    def report(self, chains: MALAChains) -> dict[str, FloatArray]:
+        """Mean acceptance probability and step size, one a lane."""
+        return {
+            "acceptance": chains.accepted.mean(axis=1) / max(chains.proposed, 1),
+            "step_size": np.exp(chains.log_step).mean(axis=1),
+        }
