@@ -2,7 +2,8 @@
 
 The likelihood needs only how often each distinct contrast was shown and lost, and the Feel-Good term only how often each
 distinct action set was offered and the sum of the adversaries' features. Where arms repeat, those statistics stop growing
-while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is.
+while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is. Of balls
+the Feel-Good term needs one number whatever their count: the support functions R_i |theta| add up to (sum of R_i) |theta|.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.core.actions import ActionSet, FiniteActions
+from duelist.core.ball_actions import BallActions
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError, SavedStateError
@@ -21,6 +23,8 @@ from duelist.core.history_kernels import append_round, rehash
 # Distinct action sets that are remembered as "the same as before". A set that returns after more than this many others
 # is stored as if it were new: the statistics stay exact, they are only less compact.
 _REMEMBERED_SETS = 4096
+
+_BALL = -1  # the slot of a round whose action set was a ball: nothing is stored of it but its radius
 
 
 class Statistics(NamedTuple):
@@ -34,6 +38,7 @@ class Statistics(NamedTuple):
         sets: (lanes, capacity, dim, n_arms) distinct action sets, arms last; those from `len(repeats)` on are unused.
         repeats: (n_sets,) how often each set was offered; empty if the history does not keep sets.
         adversary: (lanes, 2, dim) sum over rounds of phi(a^{3-j}), the arm that draw j did not choose, for j = 1, 2.
+        ball_reach: sum of the radii of the balls that were offered; 0 if the history does not keep sets.
     """
 
     contrasts: FloatArray
@@ -43,6 +48,7 @@ class Statistics(NamedTuple):
     sets: FloatArray
     repeats: FloatArray
     adversary: FloatArray
+    ball_reach: float = 0.0
 
 
 class History:
@@ -145,6 +151,10 @@ class _Log:
         self.outcomes = np.empty((0, lanes), dtype=np.int8)
         self.rows = np.empty((0, lanes), dtype=np.int32)
         self.slots = np.empty(0, dtype=np.int32)
+        self.radii = np.empty(0)
+        # Features of both candidates, a row a ball offered: arms of a ball have no rows to look them up by.
+        self.shown = np.empty((0, lanes, 2, dim))
+        self.n_shown = 0
         # Statistics.
         self.contrasts = np.zeros((lanes, dim, 0))
         self.totals = np.zeros((lanes, 0))
@@ -154,6 +164,7 @@ class _Log:
         self.sets = np.zeros((lanes, 0, dim, 0))
         self.repeats = np.zeros(0)
         self.adversary = np.zeros((lanes, 2, dim))
+        self.ball_reach = 0.0
         # Which row a pair has: an open-addressing table a lane.
         self.table = np.full((lanes, 16), -1, dtype=np.int64)
         self.table_rows = np.empty((lanes, 16), dtype=np.int32)
@@ -168,11 +179,14 @@ class _Log:
             self.sets,
             self.repeats[:n_sets],
             self.adversary,
+            self.ball_reach,
         )
 
     def append(self, actions: ActionSet, duels: Duels, outcomes: IntArray) -> None:
-        slot = self.slot_of(actions)
-        self._append(slot, duels.first, duels.second, outcomes, duels.features)
+        if isinstance(actions, BallActions):
+            self._append(_BALL, duels.first, duels.second, outcomes, duels.features, actions.radius)
+        else:
+            self._append(self.slot_of(actions), duels.first, duels.second, outcomes, duels.features)
 
     def slot_of(self, actions: ActionSet) -> int:
         """The number of this action set, a new one if its content was not seen lately."""
@@ -190,7 +204,9 @@ class _Log:
 
     def _keep(self, actions: ActionSet) -> None:
         if not isinstance(actions, FiniteActions):
-            raise InvalidInputError(f"a history that keeps action sets takes finite ones; got {type(actions).__name__}.")
+            raise InvalidInputError(
+                f"a history that keeps action sets takes finite ones and balls; got {type(actions).__name__}."
+            )
         arms = max(self.sets.shape[3], actions.n_arms)
         capacity = self.sets.shape[1]
         if self.n_sets == capacity or arms > self.sets.shape[3]:
@@ -210,9 +226,13 @@ class _Log:
         second: npt.NDArray[np.integer[Any]],
         outcomes: npt.NDArray[np.integer[Any]],
         features: FloatArray,
+        radius: float = 0.0,
     ) -> None:
         self._make_room()
-        if self.keep_sets:
+        if self.keep_sets and slot == _BALL:
+            self._show(features)
+            self.ball_reach += radius
+        elif self.keep_sets:
             self.repeats[slot] += 1.0
         t = self.rounds
         append_round(
@@ -230,13 +250,20 @@ class _Log:
             self.adversary,
             self.rows[t],
         )
-        self.first[t], self.second[t], self.outcomes[t], self.slots[t] = first, second, outcomes, slot
+        self.first[t], self.second[t], self.outcomes[t] = first, second, outcomes
+        self.slots[t], self.radii[t] = slot, radius
         self.rounds += 1
+
+    def _show(self, features: FloatArray) -> None:
+        if self.n_shown == len(self.shown):
+            self.shown = _grown(self.shown, 0, _doubled(self.n_shown, 64))
+        self.shown[self.n_shown] = features
+        self.n_shown += 1
 
     def _make_room(self) -> None:
         if self.rounds == len(self.slots):
             size = _doubled(self.rounds, 64)
-            for name in ("first", "second", "outcomes", "rows", "slots"):
+            for name in ("first", "second", "outcomes", "rows", "slots", "radii"):
                 setattr(self, name, _grown(getattr(self, name), 0, size))
         capacity = self.totals.shape[1]
         if self.most_rows == capacity:
@@ -264,14 +291,16 @@ class _Log:
         for t in range(rounds):
             slot, first, second = int(self.slots[t]), self.first[t], self.second[t]
             features = np.zeros((self.lanes, 2, self.dim))
-            if self.keep_sets:
+            if self.keep_sets and slot == _BALL:
+                features[:] = self.shown[log.n_shown]
+            elif self.keep_sets:
                 features[:, 0] = self.sets[lanes, slot, :, first]
                 features[:, 1] = self.sets[lanes, slot, :, second]
             else:
                 # Without the arms themselves a contrast is all there is, and all that the likelihood needs.
                 sign = np.where(first <= second, 1.0, -1.0)[:, None]
                 features[:, 0] = sign * self.contrasts[lanes, :, self.rows[t]]
-            log._append(slot, first, second, self.outcomes[t], features)
+            log._append(slot, first, second, self.outcomes[t], features, float(self.radii[t]))
         log.remembered = {d: slot for d, slot in self.remembered.items() if slot < log.n_sets}
         return log
 
@@ -285,6 +314,8 @@ class _Log:
             "outcomes": self.outcomes[:n],
             "rows": self.rows[:n],
             "slots": self.slots[:n],
+            "radii": self.radii[:n],
+            "shown": self.shown[: self.n_shown],
             "contrasts": self.contrasts[:, :, :rows],
             "sets": self.sets[:, : self.n_sets] if self.keep_sets else self.sets[:, :0],
             "digests": np.frombuffer(digests, dtype=np.uint8),
@@ -296,7 +327,7 @@ class _Log:
         try:
             lanes, dim, keep_sets, n_sets = (int(v) for v in arrays["shape"])
             stored = cls(lanes, dim, bool(keep_sets))
-            for name in ("first", "second", "outcomes", "rows", "slots", "contrasts", "sets"):
+            for name in ("first", "second", "outcomes", "rows", "slots", "radii", "shown", "contrasts", "sets"):
                 setattr(stored, name, arrays[name])
             slots = arrays["digest_slots"]
             digests = arrays["digests"].tobytes()
