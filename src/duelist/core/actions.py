@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from duelist.core.action_kernels import finite_best, fingerprint_arms
+from duelist.core.action_kernels import fingerprint_arms, finite_best
 from duelist.core.checks import FloatArray, IntArray, finite_array
 from duelist.core.errors import InvalidInputError
 
