@@ -135,6 +135,12 @@ class History:
             raise InvalidInputError(
                 f"outcomes must be ({self.lanes},) of +1 (the first won) and -1 (the second won); got {outcomes!r}."
             )
+        shapes = (duels.first.shape, duels.second.shape, duels.features.shape)
+        if shapes != ((self.lanes,), (self.lanes,), (self.lanes, 2, self.dim)):
+            raise InvalidInputError(
+                f"duels must have first ({self.lanes},), second ({self.lanes},) and features ({self.lanes}, 2, {self.dim}); "
+                f"got {shapes[0]}, {shapes[1]} and {shapes[2]}. Use the duels that choose returned, or duels_between."
+            )
         log = self._current()
         log.append(actions, duels, outcomes, weights, layers)
         return History(log, self.rounds + 1)
