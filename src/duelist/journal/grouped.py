@@ -1,8 +1,8 @@
 """One writer that groups commits: the part that every journal shares.
 
-Works wait in a queue. A single thread takes all that wait, runs them one after the other in one transaction, commits once, and only
-then tells the callers. While it waits for the disk the next group gathers, so the number of commits a second does not limit the
-number of events a second.
+Works wait in a queue. A single thread takes all that wait, runs them one after the other in one transaction, commits once,
+and only then tells the callers. While it waits for the disk the next group gathers, so the number of commits a second does
+not limit the number of events a second.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class SQLiteStore:
             raise JournalDamagedError(f"{self._path} is a SQLite file of another program. Choose another path.")
         elif schema != SCHEMA:
             raise JournalDamagedError(
-                f"{self._path} has journal schema {schema}; this duelist reads {SCHEMA}. Open it with the version that wrote it."
+                f"{self._path} has journal schema {schema}; this duelist reads {SCHEMA}. Use the version that wrote it."
             )
 
     def _tell_of_recovery(self, left_behind: int) -> None:

@@ -1,7 +1,7 @@
 """How many pages a crashed process left in SQLite's write-ahead log: the whole ones and the torn ones together.
 
-SQLite recovers a log silently: it keeps every page up to the last commit whose checksums are right. Counting the pages before it
-does so is what makes it possible to say that something was torn. The layout is SQLite's documented WAL format.
+SQLite recovers a log silently: it keeps every page up to the last commit whose checksums are right. Counting the pages
+before it does so is what makes it possible to say that something was torn. The layout is SQLite's documented WAL format.
 """
 
 from __future__ import annotations
