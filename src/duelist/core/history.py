@@ -2,7 +2,8 @@
 
 The likelihood needs only how often each distinct contrast was shown and lost, and the Feel-Good term only how often each
 distinct action set was offered and the sum of the adversaries' features. Where arms repeat, those statistics stop growing
-while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is.
+while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is. Of balls
+the Feel-Good term needs one number whatever their count: the support functions R_i |theta| add up to (sum of R_i) |theta|.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.core.actions import ActionSet, FiniteActions
+from duelist.core.ball_actions import BallActions
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError, SavedStateError
@@ -22,8 +24,10 @@ from duelist.core.history_kernels import append_round, rehash
 # is stored as if it were new: the statistics stay exact, they are only less compact.
 _REMEMBERED_SETS = 4096
 
+_BALL = -1  # the slot of a round whose action set was a ball: nothing is stored of it but its radius
 
-_COLUMNS = ("first", "second", "outcomes", "rows", "slots", "weights", "layers")
+
+_COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
 
 
 class Statistics(NamedTuple):
@@ -40,6 +44,7 @@ class Statistics(NamedTuple):
         sets: (lanes, capacity, dim, n_arms) distinct action sets, arms last; those from `len(repeats)` on are unused.
         repeats: (n_sets,) how often each set was offered; empty if the history does not keep sets.
         adversary: (lanes, 2, dim) sum over rounds of phi(a^{3-j}), the arm that draw j did not choose, for j = 1, 2.
+        ball_reach: sum of the radii of the balls that were offered; 0 if the history does not keep sets.
     """
 
     contrasts: FloatArray
@@ -49,6 +54,7 @@ class Statistics(NamedTuple):
     sets: FloatArray
     repeats: FloatArray
     adversary: FloatArray
+    ball_reach: float = 0.0
 
 
 class History:
@@ -178,6 +184,10 @@ class _Log:
         self.slots = np.empty(0, dtype=np.int32)
         self.weights = np.empty((0, lanes))
         self.layers = np.empty((0, lanes), dtype=np.int8)
+        self.radii = np.empty(0)
+        # Features of both candidates, a row a ball offered: arms of a ball have no rows to look them up by.
+        self.shown = np.empty((0, lanes, 2, dim))
+        self.n_shown = 0
         # Statistics.
         self.contrasts = np.zeros((groups, dim, 0))
         self.totals = np.zeros((groups, 0))
@@ -187,6 +197,7 @@ class _Log:
         self.sets = np.zeros((lanes, 0, dim, 0))
         self.repeats = np.zeros(0)
         self.adversary = np.zeros((lanes, 2, dim))
+        self.ball_reach = 0.0
         # Which row a pair has: an open-addressing table a lane.
         self.table = np.full((groups, 16), -1, dtype=np.int64)
         self.table_rows = np.empty((groups, 16), dtype=np.int32)
@@ -202,6 +213,7 @@ class _Log:
             self.sets,
             self.repeats[:n_sets],
             self.adversary,
+            self.ball_reach,
         )
 
     def append(
@@ -212,10 +224,13 @@ class _Log:
         weights: FloatArray | None,
         layers: IntArray | None,
     ) -> None:
-        slot = self.slot_of(actions)
         once, bottom = self.every_duel_once
         counted = once if weights is None else weights, bottom if layers is None else layers
-        self._append(slot, duels.first, duels.second, outcomes, *counted, duels.features)
+        if isinstance(actions, BallActions):
+            slot, radius = _BALL, actions.radius
+        else:
+            slot, radius = self.slot_of(actions), 0.0
+        self._append(slot, duels.first, duels.second, outcomes, *counted, duels.features, radius)
 
     def slot_of(self, actions: ActionSet) -> int:
         """The number of this action set, a new one if its content was not seen lately."""
@@ -233,7 +248,9 @@ class _Log:
 
     def _keep(self, actions: ActionSet) -> None:
         if not isinstance(actions, FiniteActions):
-            raise InvalidInputError(f"a history that keeps action sets takes finite ones; got {type(actions).__name__}.")
+            raise InvalidInputError(
+                f"a history that keeps action sets takes finite ones and balls; got {type(actions).__name__}."
+            )
         arms = max(self.sets.shape[3], actions.n_arms)
         capacity = self.sets.shape[1]
         if self.n_sets == capacity or arms > self.sets.shape[3]:
@@ -255,9 +272,13 @@ class _Log:
         weights: FloatArray,
         layers: npt.NDArray[np.integer[Any]],
         features: FloatArray,
+        radius: float = 0.0,
     ) -> None:
         self._make_room()
-        if self.keep_sets:
+        if self.keep_sets and slot == _BALL:
+            self._show(features)
+            self.ball_reach += radius
+        elif self.keep_sets:
             self.repeats[slot] += 1.0
         t = self.rounds
         append_round(
@@ -278,10 +299,17 @@ class _Log:
             self.adversary,
             self.rows[t],
         )
-        self.first[t], self.second[t], self.outcomes[t], self.slots[t] = first, second, outcomes, slot
+        self.first[t], self.second[t], self.outcomes[t] = first, second, outcomes
+        self.slots[t], self.radii[t] = slot, radius
         if self.n_layers > 1:
             self.weights[t], self.layers[t] = weights, layers
         self.rounds += 1
+
+    def _show(self, features: FloatArray) -> None:
+        if self.n_shown == len(self.shown):
+            self.shown = _grown(self.shown, 0, _doubled(self.n_shown, 64))
+        self.shown[self.n_shown] = features
+        self.n_shown += 1
 
     def _make_room(self) -> None:
         if self.rounds == len(self.slots):
@@ -316,14 +344,16 @@ class _Log:
             slot, first, second = int(self.slots[t]), self.first[t], self.second[t]
             weights, layers = (self.weights[t], self.layers[t]) if self.n_layers > 1 else self.every_duel_once
             features = np.zeros((self.lanes, 2, self.dim))
-            if self.keep_sets:
+            if self.keep_sets and slot == _BALL:
+                features[:] = self.shown[log.n_shown]
+            elif self.keep_sets:
                 features[:, 0] = self.sets[lanes, slot, :, first]
                 features[:, 1] = self.sets[lanes, slot, :, second]
             else:
                 # Without the arms themselves a contrast is all there is, and all that the likelihood needs.
                 sign = np.where(first <= second, 1.0, -1.0)[:, None]
                 features[:, 0] = sign * self.contrasts[lanes * self.n_layers + layers, :, self.rows[t]]
-            log._append(slot, first, second, self.outcomes[t], weights, layers, features)
+            log._append(slot, first, second, self.outcomes[t], weights, layers, features, float(self.radii[t]))
         log.remembered = {d: slot for d, slot in self.remembered.items() if slot < log.n_sets}
         return log
 
@@ -333,6 +363,7 @@ class _Log:
         return {
             "shape": np.array([self.lanes, self.dim, self.keep_sets, self.n_layers, self.n_sets]),
             **{name: getattr(self, name)[:n] for name in _COLUMNS},
+            "shown": self.shown[: self.n_shown],
             "contrasts": self.contrasts[:, :, :rows],
             "sets": self.sets[:, : self.n_sets] if self.keep_sets else self.sets[:, :0],
             "digests": np.frombuffer(digests, dtype=np.uint8),
@@ -344,7 +375,7 @@ class _Log:
         try:
             lanes, dim, keep_sets, n_layers, n_sets = (int(v) for v in arrays["shape"])
             stored = cls(lanes, dim, bool(keep_sets), n_layers)
-            for name in (*_COLUMNS, "contrasts", "sets"):
+            for name in (*_COLUMNS, "shown", "contrasts", "sets"):
                 setattr(stored, name, arrays[name])
             slots = arrays["digest_slots"]
             digests = arrays["digests"].tobytes()

@@ -27,6 +27,7 @@ class LinearTerms(NamedTuple):
     repeats: FloatArray  # (n_sets,)
     adversary: FloatArray  # (lanes, chains, dim)
     mu: FloatArray  # (lanes,)
+    ball_reach: float = 0.0
 
 
 @kernel
@@ -70,6 +71,13 @@ def value_and_gradient(
             value -= weight * utilities[best]
             for i in range(dim):
                 gradient[i] -= weight * terms.sets[lane, s, i, best]
+        if terms.ball_reach > 0.0 and squared > 0.0:
+            # Balls: the support function R |theta| of each, added up. At 0 it has a kink, and 0 is a subgradient.
+            length = math.sqrt(squared)
+            weight = mu * terms.ball_reach
+            value -= weight * length
+            for i in range(dim):
+                gradient[i] -= weight * theta[i] / length
     return value
 
 
