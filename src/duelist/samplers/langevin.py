@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -79,6 +79,8 @@ class Langevin:
         decay: factor of delta after every round (the paper: 0.99; 1 keeps it constant).
         warm_start: False starts every round from a fresh prior draw instead of the round before (the paper implies True).
     """
+
+    exact: ClassVar[bool] = False
 
     steps: int = 10
     step_size: float = 0.005
