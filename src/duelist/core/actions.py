@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from duelist.core.action_kernels import finite_best
+from duelist.core.action_kernels import finite_best, fingerprint_arms
 from duelist.core.checks import FloatArray, IntArray, finite_array
 from duelist.core.errors import InvalidInputError
 
@@ -87,6 +87,17 @@ class FiniteActions:
         """A fingerprint of the features, so that rounds offering the same arms are counted instead of stored."""
         shape = np.array(self.features.shape, dtype=np.int64)
         return hashlib.blake2b(shape.tobytes() + self.features.tobytes(), digest_size=16).digest()
+
+    @cached_property
+    def fingerprints(self) -> npt.NDArray[np.uint64]:
+        """(lanes, n_arms) a number for the content of every arm.
+
+        Random numbers that belong to an arm are named by its content, never by its row: then permuting the arms permutes
+        the choice, and nothing else.
+        """
+        prints = np.empty(self.features.shape[:2], dtype=np.uint64)
+        fingerprint_arms(prints, self.columns.view(np.uint64))
+        return prints
 
     @property
     def lanes(self) -> int:
