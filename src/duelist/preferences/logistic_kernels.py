@@ -14,8 +14,6 @@ vector instructions.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from duelist.core.action_kernels import utilities_into
