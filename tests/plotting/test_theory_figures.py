@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -58,3 +60,22 @@ def test_results_of_several_dimensions_do_not_fit_one_figure() -> None:
     ]
     with pytest.raises(InvalidInputError, match="one dimension"):
         bounds_figure(results, UniformBall(1.0))
+
+
+def test_the_example_draws_both_figures_of_the_theory_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "theory_figures.py"
+    draw = runpy.run_path(str(example))["draw"]
+    draw(tmp_path, rounds=5, trials=2, horizons=(288,), draws=2)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"theory-{name}.{suffix}" for name in ("bounds", "decomposition") for suffix in ("png", "pdf")
+    }
+    assert "lower bound 1.00" in capsys.readouterr().out
+
+
+def test_the_snippets_of_the_theory_page_run_and_print_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "theory.md").read_text()
+    bounds, split = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(bounds, {})
+    said = "58860\n" + "\n".join(line[2:] for line in bounds.splitlines() if line.startswith("# ")) + "\n"
+    assert capsys.readouterr().out == said
+    exec(split, {})
