@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel
@@ -50,3 +51,20 @@ def finite_best(columns: FloatArray, theta: FloatArray, value: FloatArray, row: 
             value[lane, draw] = utilities[winner]
             for i in range(dim):
                 features[lane, draw, i] = columns[lane, i, winner]
+
+
+@kernel
+def fingerprint_arms(prints: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64]) -> None:
+    """Mix the bits (lanes, dim, n_arms) of every arm's features into one number, prints (lanes, n_arms)."""
+    lanes, dim, n_arms = bits.shape
+    for lane in range(lanes):
+        for k in range(n_arms):
+            mixed = np.uint64(dim)
+            for i in range(dim):
+                # The finaliser of splitmix64: every input bit reaches every output bit.
+                mixed ^= bits[lane, i, k]
+                mixed += np.uint64(0x9E3779B97F4A7C15)
+                mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                mixed ^= mixed >> np.uint64(31)
+            prints[lane, k] = mixed

@@ -27,6 +27,7 @@ class LinearTerms(NamedTuple):
     repeats: FloatArray  # (n_sets,)
     adversary: FloatArray  # (lanes, chains, dim)
     mu: FloatArray  # (lanes,)
+    ball_reach: float = 0.0
 
 
 @kernel
@@ -56,6 +57,17 @@ def _add_feel_good(
         value -= weight * utilities[best]
         for i in range(theta.shape[0]):
             gradient[i] -= weight * terms.sets[lane, s, i, best]
+    if terms.ball_reach > 0.0:
+        # Balls: the support function R |theta| of each, added up. At 0 it has a kink, and 0 is a subgradient.
+        squared = 0.0
+        for i in range(theta.shape[0]):
+            squared += theta[i] * theta[i]
+        if squared > 0.0:
+            length = math.sqrt(squared)
+            weight = mu * terms.ball_reach
+            value -= weight * length
+            for i in range(theta.shape[0]):
+                gradient[i] -= weight * theta[i] / length
     return value
 
 

@@ -14,13 +14,12 @@ vector instructions.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel
+from duelist.core.linear_kernels import cholesky_into, solve_cholesky
 from duelist.preferences.elementary_kernels import exp_of_negative, log1p_of_fraction
 
 
@@ -117,42 +116,6 @@ def add_loss_hessian(
         e = exp_of_negative(-abs(logits[p]))
         logits[p] = weight * totals[p] * e / ((1.0 + e) * (1.0 + e))
     add_weighted_gram(hessian, contrasts, logits, scaled)
-
-
-@kernel
-def cholesky_into(factor: FloatArray, matrix: FloatArray) -> bool:
-    """Lower Cholesky factor of `matrix`; False if it is not positive definite."""
-    dim = matrix.shape[0]
-    for i in range(dim):
-        for j in range(i + 1):
-            entry = matrix[i, j]
-            for k in range(j):
-                entry -= factor[i, k] * factor[j, k]
-            if i == j:
-                if not entry > 0.0:
-                    return False
-                factor[i, i] = math.sqrt(entry)
-            else:
-                factor[i, j] = entry / factor[j, j]
-        for j in range(i + 1, dim):
-            factor[i, j] = 0.0
-    return True
-
-
-@kernel
-def solve_cholesky(factor: FloatArray, vector: FloatArray) -> None:
-    """Solve (factor factor^T) x = vector in place."""
-    dim = vector.shape[0]
-    for i in range(dim):
-        entry = vector[i]
-        for k in range(i):
-            entry -= factor[i, k] * vector[k]
-        vector[i] = entry / factor[i, i]
-    for i in range(dim - 1, -1, -1):
-        entry = vector[i]
-        for k in range(i + 1, dim):
-            entry -= factor[k, i] * vector[k]
-        vector[i] = entry / factor[i, i]
 
 
 @kernel
