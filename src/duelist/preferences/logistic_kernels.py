@@ -77,6 +77,20 @@ def add_loss_gradient(
 
 
 @kernel
+def add_weighted_gram(matrix: FloatArray, contrasts: FloatArray, weights: FloatArray, scaled: FloatArray) -> None:
+    """Add sum_p weights[p] z_p z_p^T to both triangles of `matrix` (dim, dim); `scaled` (n,) is scratch."""
+    n = weights.shape[0]
+    for i in range(matrix.shape[0]):
+        for p in range(n):
+            scaled[p] = weights[p] * contrasts[i, p]
+        for j in range(i + 1):
+            entry = dot(scaled, contrasts[j], n)
+            matrix[i, j] += entry
+            if j < i:
+                matrix[j, i] += entry
+
+
+@kernel
 def add_loss_hessian(
     hessian: FloatArray,
     theta: FloatArray,
@@ -92,14 +106,7 @@ def add_loss_hessian(
     for p in range(n):
         e = exp_of_negative(-abs(logits[p]))
         logits[p] = weight * totals[p] * e / ((1.0 + e) * (1.0 + e))
-    for i in range(theta.shape[0]):
-        for p in range(n):
-            scaled[p] = logits[p] * contrasts[i, p]
-        for j in range(i + 1):
-            entry = dot(scaled, contrasts[j], n)
-            hessian[i, j] += entry
-            if j < i:
-                hessian[j, i] += entry
+    add_weighted_gram(hessian, contrasts, logits, scaled)
 
 
 @kernel
