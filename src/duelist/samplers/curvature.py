@@ -15,9 +15,10 @@ import numpy as np
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
+from duelist.core.linear_kernels import cholesky_into, invert_lower
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms
-from duelist.preferences.logistic_kernels import cholesky_into, fit_lane
+from duelist.preferences.logistic_kernels import fit_lane
 
 _TOLERANCE = 1e-6  # on the Newton decrement: the mode to a thousandth of a posterior sd
 _MAX_ITERATIONS = 100
@@ -39,21 +40,6 @@ class Curvature(NamedTuple):
 
 
 @kernel
-def invert_lower(inverse: FloatArray, factor: FloatArray) -> None:
-    """Inverse of a lower triangular matrix."""
-    dim = factor.shape[0]
-    for column in range(dim):
-        for i in range(dim):
-            if i < column:
-                inverse[i, column] = 0.0
-            else:
-                entry = 1.0 if i == column else 0.0
-                for k in range(column, i):
-                    entry -= factor[i, k] * inverse[k, column]
-                inverse[i, column] = entry / factor[i, i]
-
-
-@kernel
 def curvature_lanes(
     mode: FloatArray, whitener: FloatArray, terms: LinearTerms, extra_precision: float, flags: IntArray
 ) -> None:
@@ -65,7 +51,7 @@ def curvature_lanes(
         flags[lane] = fit_lane(
             mode[lane],
             hessian,
-            terms.contrasts[lane, :, :n],
+            terms.contrasts[lane],
             terms.totals[lane, :n],
             terms.losses[lane, :n],
             terms.eta[lane],

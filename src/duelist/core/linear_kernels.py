@@ -1,0 +1,59 @@
+"""Compiled linear algebra on small matrices, without the cost of a library call."""
+
+from __future__ import annotations
+
+import math
+
+from duelist.core.checks import FloatArray
+from duelist.core.compiled import kernel
+
+
+@kernel
+def cholesky_into(factor: FloatArray, matrix: FloatArray) -> bool:
+    """Lower Cholesky factor of `matrix`; False if it is not positive definite."""
+    dim = matrix.shape[0]
+    for i in range(dim):
+        for j in range(i + 1):
+            entry = matrix[i, j]
+            for k in range(j):
+                entry -= factor[i, k] * factor[j, k]
+            if i == j:
+                if not entry > 0.0:
+                    return False
+                factor[i, i] = math.sqrt(entry)
+            else:
+                factor[i, j] = entry / factor[j, j]
+        for j in range(i + 1, dim):
+            factor[i, j] = 0.0
+    return True
+
+
+@kernel
+def solve_cholesky(factor: FloatArray, vector: FloatArray) -> None:
+    """Solve (factor factor^T) x = vector in place."""
+    dim = vector.shape[0]
+    for i in range(dim):
+        entry = vector[i]
+        for k in range(i):
+            entry -= factor[i, k] * vector[k]
+        vector[i] = entry / factor[i, i]
+    for i in range(dim - 1, -1, -1):
+        entry = vector[i]
+        for k in range(i + 1, dim):
+            entry -= factor[k, i] * vector[k]
+        vector[i] = entry / factor[i, i]
+
+
+@kernel
+def invert_lower(inverse: FloatArray, factor: FloatArray) -> None:
+    """Inverse of a lower triangular matrix."""
+    dim = factor.shape[0]
+    for column in range(dim):
+        for i in range(dim):
+            if i < column:
+                inverse[i, column] = 0.0
+            else:
+                entry = 1.0 if i == column else 0.0
+                for k in range(column, i):
+                    entry -= factor[i, k] * inverse[k, column]
+                inverse[i, column] = entry / factor[i, i]
