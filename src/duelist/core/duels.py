@@ -31,9 +31,7 @@ class Duels(NamedTuple):
         return self.features[:, 0] - self.features[:, 1]
 
 
-def duels_between(
-    actions: FiniteActions, first: IntArray, second: IntArray, note: FloatArray | None = None
-) -> Duels:
+def duels_between(actions: FiniteActions, first: IntArray, second: IntArray, note: FloatArray | None = None) -> Duels:
     """Pair up rows of a finite action set."""
     lanes = np.arange(actions.lanes)
     features = np.stack([actions.features[lanes, first], actions.features[lanes, second]], axis=1)

@@ -93,9 +93,7 @@ class MaxPairUCB:
         """The pair with the largest optimistic sum."""
         columns, priority = candidates(self, actions, streams, state.asked)
         first, second = np.empty(len(columns), dtype=np.int64), np.empty(len(columns), dtype=np.int64)
-        max_pair_lanes(
-            first, second, columns, priority, state.theta, state.whitener, state.radius, state.different
-        )
+        max_pair_lanes(first, second, columns, priority, state.theta, state.whitener, state.radius, state.different)
         duels = duels_between(require_finite(self, actions), first, second)
         return duels, state._replace(asked=state.asked + 1)
 
