@@ -12,11 +12,20 @@ from duelist.core.compiled import kernel
 @kernel
 def utilities_into(out: FloatArray, columns: FloatArray, theta: FloatArray) -> None:
     """Utility of every arm, out (n_arms,), from columns (dim, n_arms): a sum of scaled rows, so it vectorises over arms."""
+    dim = theta.shape[0]
     for k in range(out.shape[0]):
         out[k] = theta[0] * columns[0, k]
-    for i in range(1, theta.shape[0]):
+    # Four rows a pass: `out` is read and written a quarter as often, which is what this loop spends its time on.
+    i = 1
+    while i + 3 < dim:
+        t0, t1, t2, t3 = theta[i], theta[i + 1], theta[i + 2], theta[i + 3]
+        for k in range(out.shape[0]):
+            out[k] += t0 * columns[i, k] + t1 * columns[i + 1, k] + t2 * columns[i + 2, k] + t3 * columns[i + 3, k]
+        i += 4
+    while i < dim:
         for k in range(out.shape[0]):
             out[k] += theta[i] * columns[i, k]
+        i += 1
 
 
 @kernel

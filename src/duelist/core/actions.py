@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from duelist.core.action_kernels import finite_best, fingerprint_arms
+from duelist.core.action_kernels import fingerprint_arms, finite_best
 from duelist.core.checks import FloatArray, IntArray, finite_array
 from duelist.core.errors import InvalidInputError
 
@@ -66,21 +66,16 @@ class FiniteActions:
     columns: FloatArray
 
     def __init__(self, features: npt.ArrayLike) -> None:
-        shape = np.shape(features)
-        if len(shape) == 2:
-            array = finite_array("features", features, "(n_arms, dim)", 2)[None]
-        else:
-            array = finite_array("features", features, "(n_arms, dim) or (lanes, n_arms, dim)", 3)
-        if array.shape[1] < 2 or array.shape[2] < 1:
+        array = finite_array("features", features, "(n_arms, dim) or (lanes, n_arms, dim)", 2, 3)
+        if array.shape[-2] < 2 or array.shape[-1] < 1:
             raise InvalidInputError(
-                f"features must be (n_arms, dim) with n_arms >= 2 and dim >= 1; got {shape}. A duel needs two candidates."
+                f"features must be (n_arms, dim) with n_arms >= 2 and dim >= 1; got {array.shape}. A duel needs two candidates."
             )
-        if array is features:
-            array = array.copy()
-        array.setflags(write=False)
-        self.features = array
+        # Copies: the caller may fill its array again for the next round.
+        self.features = array.reshape(-1, *array.shape[-2:]).copy()
         # (lanes, dim, n_arms): with arms last, utilities of all arms are vector operations whatever the dimension.
-        self.columns = np.ascontiguousarray(array.transpose(0, 2, 1))
+        self.columns = self.features.transpose(0, 2, 1).copy()
+        self.features.setflags(write=False)
 
     @cached_property
     def digest(self) -> bytes:
@@ -116,12 +111,26 @@ class FiniteActions:
 
     def best(self, theta: FloatArray) -> Best:
         """Maximise <theta, phi> over the arms, for theta of shape (lanes, draws, dim)."""
+        if theta.ndim != 3 or theta.shape[::2] != (self.lanes, self.dim):
+            raise InvalidInputError(
+                f"theta must be ({self.lanes}, draws, {self.dim}), as these arms have {self.lanes} lane(s) of dimension "
+                f"{self.dim}; got {theta.shape}. Offer arms of the dimension that the policy was started with."
+            )
         lanes, draws, _ = theta.shape
         value = np.empty((lanes, draws))
         row = np.empty((lanes, draws), dtype=np.int64)
         features = np.empty((lanes, draws, self.dim))
         finite_best(self.columns, theta, value, row, features)
         return Best(value, row, features)
+
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """What `from_arrays` needs to make the same set again."""
+        return {"features": self.features}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, FloatArray]) -> FiniteActions:
+        """The set that `to_arrays` took apart."""
+        return cls(arrays["features"])
 
     def utilities(self, theta: FloatArray) -> FloatArray:
         """Utility of every arm under theta (lanes, dim): (lanes, n_arms)."""

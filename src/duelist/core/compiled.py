@@ -27,6 +27,12 @@ def kernel(function: F) -> F:
     return cast(F, compile_(function))
 
 
+def kernel_in_order(function: F) -> F:
+    """Like `kernel`, but operations stay in the order written, for code whose rounding errors are meant to cancel."""
+    compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+    return cast(F, compile_(function))
+
+
 def _forget_stale_kernels(package: Path) -> None:
     """Drop the compiled code of a source tree whose kernels were edited since.
 

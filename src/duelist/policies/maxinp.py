@@ -22,7 +22,7 @@ from duelist.core.lanes import PerLane, Problem
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
 from duelist.policies.ucb import UCBState, candidates, check_ucb, learn_ucb, report_ucb, start_ucb
-from duelist.policies.ucb_kernels import TIE, pick_arm, pick_pair, whiten_arms, widths_from
+from duelist.policies.ucb_kernels import TIE, challenger, pick_pair, whiten_arms, widths_from
 
 
 @kernel
@@ -58,11 +58,7 @@ def maxinp_lanes(
             for i in range(n_arms):
                 if kept[i]:
                     first[lane] = i
-            leader = first[lane]
-            for j in range(n_arms):
-                widths[leader, j] = utilities[j] + radius[lane] * widths[leader, j]
-            widths[leader, leader] = -math.inf
-            second[lane] = pick_arm(widths[leader], priority[lane])
+            second[lane] = challenger(widths[0], first[lane], utilities, whitened, radius[lane], priority[lane], different)
             continue
         for i in range(n_arms):
             for j in range(n_arms):
@@ -90,7 +86,7 @@ class MaxInP:
     """
 
     radius: PerLane = 5.0
-    ridge: PerLane = 1.0
+    ridge: PerLane = 2.0
     same_arm: str = "auto"
 
     def __post_init__(self) -> None:

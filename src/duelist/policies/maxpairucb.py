@@ -77,7 +77,7 @@ class MaxPairUCB:
     """
 
     radius: PerLane = 7.0
-    ridge: PerLane = 1.0
+    ridge: PerLane = 2.0
     width: str = "global"
     same_arm: str = "auto"
 

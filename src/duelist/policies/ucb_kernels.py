@@ -67,7 +67,7 @@ def refit_lanes(
 
 @kernel
 def whiten_arms(whitened: FloatArray, columns: FloatArray, whitener: FloatArray) -> None:
-    """whitened (dim, n_arms) = whitener columns, so that |w_i - w_j| is the width of the pair (i, j)."""
+    """Fill whitened (dim, n_arms) with whitener @ columns, so that |w_i - w_j| is the width of the pair (i, j)."""
     dim, n_arms = columns.shape
     for i in range(dim):
         for k in range(n_arms):
@@ -79,7 +79,7 @@ def whiten_arms(whitened: FloatArray, columns: FloatArray, whitener: FloatArray)
 
 @kernel
 def widths_from(out: FloatArray, whitened: FloatArray, arm: int) -> None:
-    """out (n_arms,) = width of the pair (arm, k) for every k."""
+    """Fill out (n_arms,) with the width of the pair (arm, k) for every k."""
     dim, n_arms = whitened.shape
     for k in range(n_arms):
         out[k] = 0.0
@@ -130,3 +130,22 @@ def pick_pair(scores: FloatArray, utilities: FloatArray, priority: FloatArray) -
     ):
         return other, one
     return one, other
+
+
+@kernel
+def challenger(
+    scores: FloatArray,
+    leader: int,
+    utilities: FloatArray,
+    whitened: FloatArray,
+    radius: float,
+    priority: FloatArray,
+    different: bool,
+) -> int:
+    """The arm with the largest <theta, x_k - x_leader> + radius |x_k - x_leader|; the leader itself only if not `different`."""
+    widths_from(scores, whitened, leader)
+    for k in range(scores.shape[0]):
+        scores[k] = utilities[k] - utilities[leader] + radius * scores[k]
+    if different:
+        scores[leader] = -math.inf
+    return pick_arm(scores, priority)

@@ -51,7 +51,7 @@ def curvature_lanes(
         flags[lane] = fit_lane(
             mode[lane],
             hessian,
-            terms.contrasts[lane, :, :n],
+            terms.contrasts[lane],
             terms.totals[lane, :n],
             terms.losses[lane, :n],
             terms.eta[lane],
