@@ -230,7 +230,7 @@ def test_an_unknown_winner_is_refused_and_changes_nothing(outcomes: list[float])
     history = History.start(lanes=1, dim=2, keep_sets=True)
     actions, duels = one_duel(np.eye(2))
     with pytest.raises(InvalidInputError, match="outcomes"):
-        history.append(actions, duels, np.array(outcomes))  # type: ignore[arg-type]
+        history.append(actions, duels, np.array(outcomes))
     assert history.rounds == 0
     assert history.statistics.repeats.size == 0
 
