@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from duelist.core.philox import fill_normals, philox, to_unit
-from duelist.core.stream_kernels import distinct_pairs, uniforms
+from duelist.core.stream_kernels import arm_uniforms, uniforms
 from duelist.core.streams import Streams
 from oracles import box_muller, philox_words, unit
 
@@ -68,11 +68,15 @@ def test_one_uniform_a_lane_is_uniform() -> None:
     assert stats.kstest(out, "uniform").pvalue > 1e-6
 
 
-def test_distinct_pairs_are_different_arms_and_every_ordered_pair_is_equally_likely() -> None:
-    lanes, arms = 40_000, 5
-    first, second = np.empty(lanes, dtype=np.int64), np.empty(lanes, dtype=np.int64)
-    distinct_pairs(first, second, Streams(0, range(lanes)).keys("pair"), 0, arms)
-    counts = np.zeros((arms, arms))
-    np.add.at(counts, (first, second), 1)
-    assert not np.diag(counts).any()
-    assert stats.chisquare(counts[~np.eye(arms, dtype=bool)]).pvalue > 1e-6
+def test_numbers_of_an_arm_are_named_by_its_content_and_not_by_its_row() -> None:
+    lanes, arms = 2_000, 5
+    prints = np.tile(np.arange(arms, dtype=np.uint64), (lanes, 1))
+    prints[:, 4] = prints[:, 1]
+    out, reversed_out = np.empty((lanes, arms)), np.empty((lanes, arms))
+    keys = Streams(0, range(lanes)).keys("arms")
+    arm_uniforms(out, prints, keys, 7)
+    arm_uniforms(reversed_out, np.ascontiguousarray(prints[:, ::-1]), keys, 7)
+    assert (out[:, ::-1] == reversed_out).all()
+    assert (out[:, 4] == out[:, 1]).all()
+    assert stats.kstest(out[:, :4].ravel(), "uniform").pvalue > 1e-6
+    assert abs(np.corrcoef(out[:, 0], out[:, 1])[0, 1]) < 5 / math.sqrt(lanes)

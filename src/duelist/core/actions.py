@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from duelist.core.action_kernels import finite_best
+from duelist.core.action_kernels import fingerprint_arms, finite_best
 from duelist.core.checks import FloatArray, IntArray, finite_array
 from duelist.core.errors import InvalidInputError
 
@@ -83,6 +83,17 @@ class FiniteActions:
         shape = np.array(self.features.shape, dtype=np.int64)
         return hashlib.blake2b(shape.tobytes() + self.features.tobytes(), digest_size=16).digest()
 
+    @cached_property
+    def fingerprints(self) -> npt.NDArray[np.uint64]:
+        """(lanes, n_arms) a number for the content of every arm.
+
+        Random numbers that belong to an arm are named by its content, never by its row: then permuting the arms permutes
+        the choice, and nothing else.
+        """
+        prints = np.empty(self.features.shape[:2], dtype=np.uint64)
+        fingerprint_arms(prints, self.columns.view(np.uint64))
+        return prints
+
     @property
     def lanes(self) -> int:
         """Number of independent runs."""
@@ -111,6 +122,15 @@ class FiniteActions:
         features = np.empty((lanes, draws, self.dim))
         finite_best(self.columns, theta, value, row, features)
         return Best(value, row, features)
+
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """What `from_arrays` needs to make the same set again."""
+        return {"features": self.features}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, FloatArray]) -> FiniteActions:
+        """The set that `to_arrays` took apart."""
+        return cls(arrays["features"])
 
     def utilities(self, theta: FloatArray) -> FloatArray:
         """Utility of every arm under theta (lanes, dim): (lanes, n_arms)."""

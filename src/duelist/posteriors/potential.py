@@ -80,9 +80,10 @@ class LinearPotential:
             n_rows, eta = np.zeros(self.lanes, dtype=np.int64), zero
         if isinstance(feel_good, FeelGoodTerm):
             sets, repeats, adversary, mu = feel_good.sets, feel_good.repeats, feel_good.adversary, feel_good.mu
+            ball_reach = feel_good.ball_reach
         else:
             sets, repeats = np.zeros((self.lanes, 0, self.dim, 0)), np.zeros(0)
-            adversary, mu = np.zeros((self.lanes, self.chains, self.dim)), zero
+            adversary, mu, ball_reach = np.zeros((self.lanes, self.chains, self.dim)), zero, 0.0
         return LinearTerms(
             np.full(self.lanes, float(self.prior.precision)),
             float(self.prior.radius),
@@ -95,6 +96,7 @@ class LinearPotential:
             repeats,
             adversary,
             mu,
+            ball_reach,
         )
 
     def value(self, theta: FloatArray) -> FloatArray:
