@@ -82,10 +82,11 @@ def test_the_two_chains_are_independent_given_the_history() -> None:
 def test_the_path_ends_where_the_chain_stands() -> None:
     potential, streams, sampler = potential_of(some_lanes(2)), Streams(0, [0, 1]), MALA()
     chains = sampler.start(Gaussian(), streams, chains=2, dim=3)
-    moved, path = sampler.trace(potential, chains, streams, 0, 0, 25)
-    assert path.shape == (2, 2, 25, 3)
-    np.testing.assert_array_equal(path[:, :, -1], moved.position)
-    unrecorded = MALA(steps=25).advance(potential, chains, streams, 0)
+    moved, trace = sampler.trace(potential, chains, streams, 0, 25)
+    assert trace.path.shape == (2, 2, 25, 3)
+    np.testing.assert_array_equal(trace.path[:, :, -1], moved.position)
+    np.testing.assert_allclose(trace.energy[:, :, -1], potential.value(moved.position), rtol=1e-12)
+    unrecorded = MALA(steps=25 * sampler.steps).advance(potential, chains, streams, 0)
     np.testing.assert_array_equal(unrecorded.position, moved.position)
 
 

@@ -14,6 +14,7 @@ from duelist.core.streams import Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.priors import Gaussian
 from duelist.posteriors.terms import PreferenceTerm, PriorTerm
+from duelist.samplers.base import Sampler
 from duelist.samplers.langevin import Langevin
 from duelist.samplers.mala import MALA
 from oracles import Floats, Round, many_potentials, moments_on_grid
@@ -34,7 +35,7 @@ def duels_at_random() -> list[Round]:
     return rounds
 
 
-def last_draws(sampler: Langevin | MALA, rounds: list[Round], *, asked_from: int) -> Floats:
+def last_draws(sampler: Sampler, rounds: list[Round], *, asked_from: int) -> Floats:
     """(2 * lanes, 2) draws after the last round: every lane saw the same duels and moved by its own random numbers.
 
     Draws are asked for in every round from `asked_from` on.
