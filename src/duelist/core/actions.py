@@ -112,6 +112,15 @@ class FiniteActions:
         finite_best(self.columns, theta, value, row, features)
         return Best(value, row, features)
 
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """What `from_arrays` needs to make the same set again."""
+        return {"features": self.features}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, FloatArray]) -> FiniteActions:
+        """The set that `to_arrays` took apart."""
+        return cls(arrays["features"])
+
     def utilities(self, theta: FloatArray) -> FloatArray:
         """Utility of every arm under theta (lanes, dim): (lanes, n_arms)."""
         return np.asarray(np.einsum("lkd,ld->lk", self.features, theta))

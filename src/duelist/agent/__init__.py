@@ -1,0 +1,1 @@
+"""One live lane: a policy and what it has learnt, asked and told one duel at a time."""
