@@ -18,12 +18,12 @@ MOST_WAITING = 10_000
 
 
 class RequestFeatures:
-    """Features of the asks that wait, contrasts of those that were answered, and the mean features of every item."""
+    """Features of the asks that wait, of the pairs that were answered, and the mean features of every item."""
 
     def __init__(self, dim: int, most_waiting: int = MOST_WAITING) -> None:
         self.dim, self.most_waiting = dim, most_waiting
         self.waiting: dict[int, tuple[FiniteActions, tuple[int, ...]]] = {}
-        self.contrasts: dict[int, FloatArray] = {}  # decision -> features of its first item minus those of its second
+        self.pairs: dict[int, FloatArray] = {}  # answered decision -> (2, dim) features of its first and second item
         self.sums: dict[int, FloatArray] = {}
         self.counts: dict[int, int] = {}
 
@@ -51,19 +51,18 @@ class RequestFeatures:
             self.counts[item] = self.counts.get(item, 0) + 1
 
     def settle(self, decision: Decision) -> None:
-        """Keep only what the posterior needs of an answered ask."""
-        actions, members = self.waiting.pop(decision.number)
-        if decision.outcome.is_win:
-            rows = actions.features[0]
-            self.contrasts[decision.number] = rows[members.index(decision.first)] - rows[members.index(decision.second)]
+        """Keep only the pair of an answered ask."""
+        self.pairs[decision.number] = self.pair_of(decision)
+        del self.waiting[decision.number]
 
-    def contrast_of(self, decision: Decision) -> FloatArray:
-        """Features of the first minus those of the second, of an answered decision, held or settled."""
-        if decision.number in self.contrasts:
-            return self.contrasts[decision.number]
+    def pair_of(self, decision: Decision) -> FloatArray:
+        """Features (2, dim) of the first and the second item; zeros where the ask was dropped."""
+        if decision.number in self.pairs:
+            return self.pairs[decision.number]
+        if decision.number not in self.waiting:
+            return np.zeros((2, self.dim))
         actions, members = self.waiting[decision.number]
-        rows = actions.features[0]
-        return np.asarray(rows[members.index(decision.first)] - rows[members.index(decision.second)])
+        return actions.features[0][[members.index(decision.first), members.index(decision.second)]]
 
     def means(self, numbers: tuple[int, ...]) -> FloatArray:
         """Mean features (len(numbers), dim) with which each item was offered; zeros where it never was."""
@@ -74,8 +73,8 @@ class RequestFeatures:
         """Everything, as a value that `duelist.core.saved` takes."""
         return {
             "waiting": [[number, actions, list(members)] for number, (actions, members) in self.waiting.items()],
-            "contrast_numbers": np.array(list(self.contrasts), dtype=np.int64),
-            "contrasts": np.array(list(self.contrasts.values())).reshape(-1, self.dim),
+            "answered": np.array(list(self.pairs), dtype=np.int64),
+            "pairs": np.array(list(self.pairs.values())).reshape(-1, 2, self.dim),
             "items": np.array(list(self.sums), dtype=np.int64),
             "sums": np.array(list(self.sums.values())).reshape(-1, self.dim),
             "counts": np.array([self.counts[item] for item in self.sums], dtype=np.int64),
@@ -84,6 +83,6 @@ class RequestFeatures:
     def restore(self, saved: dict[str, Any]) -> None:
         """The inverse of `to_saved`."""
         self.waiting = {number: (actions, tuple(members)) for number, actions, members in saved["waiting"]}
-        self.contrasts = {int(n): row for n, row in zip(saved["contrast_numbers"], saved["contrasts"], strict=True)}
+        self.pairs = {int(n): pair for n, pair in zip(saved["answered"], saved["pairs"], strict=True)}
         self.sums = {int(n): row for n, row in zip(saved["items"], saved["sums"], strict=True)}
         self.counts = {int(n): int(c) for n, c in zip(saved["items"], saved["counts"], strict=True)}

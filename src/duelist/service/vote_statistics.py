@@ -46,7 +46,8 @@ def _counted(arena: Arena) -> tuple[FloatArray, FloatArray, FloatArray]:
     outcome = arena.log.column("outcome")
     wins = np.flatnonzero((outcome == Outcome.FIRST) | (outcome == Outcome.SECOND))
     if arena.sent is not None:
-        rows = [arena.sent.contrast_of(arena.log[int(number)]) for number in wins]
+        pairs_shown = [arena.sent.pair_of(arena.log[int(number)]) for number in wins]
+        rows = [pair[0] - pair[1] for pair in pairs_shown]
         lost = (outcome[wins] == Outcome.SECOND).astype(np.float64)
         return np.array(rows).reshape(-1, dim), np.ones(len(rows)), lost
     first, second = arena.log.column("first")[wins], arena.log.column("second")[wins]
@@ -57,5 +58,5 @@ def _counted(arena: Arena) -> tuple[FloatArray, FloatArray, FloatArray]:
     features = arena.table.features(tuple(range(len(arena.table.items))), dim)
     contrasts = features[pairs // n_items] - features[pairs % n_items]
     totals = np.bincount(row_of, minlength=len(pairs)).astype(np.float64)
-    losses = np.bincount(row_of, weights=low_lost, minlength=len(pairs))
+    losses = np.bincount(row_of, weights=low_lost, minlength=len(pairs)).astype(np.float64)
     return contrasts, totals, losses
