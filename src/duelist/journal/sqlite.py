@@ -1,0 +1,162 @@
+"""A journal in one SQLite file: the embedded default.
+
+Write-ahead log with full synchronisation: a commit is on the disk before it is acknowledged, and readers never wait for the
+writer. Two processes may share a file on one machine; a network drive cannot be trusted with it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from duelist.journal.base import Snapshot
+from duelist.journal.errors import JournalDamagedError, JournalError
+from duelist.journal.grouped import GroupedJournal, Row
+from duelist.journal.sqlite_wal import frames_in_log
+
+SCHEMA = 1
+_APPLICATION = 0x6475656C  # "duel": tells a journal from any other SQLite file
+_KEPT_SNAPSHOTS = 2  # the newest, and one more in case it is damaged
+_PATIENCE = 30.0  # seconds to wait for another process
+_PAGE = 512  # rows read at a time, so that a long log is never in memory as a whole
+_TABLES = """
+CREATE TABLE events (
+    position INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, blob BLOB NOT NULL, checksum INTEGER NOT NULL
+);
+CREATE TABLE snapshots (position INTEGER PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL);
+"""
+
+
+class SQLiteStore:
+    """Two connections: one for the writer, one for readers outside a turn."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = Path(path)
+        self.notes: tuple[str, ...] = ()
+        left_behind = frames_in_log(self._path)
+        try:
+            self._writer = self._connect()
+            try:
+                self._prepare(left_behind)
+                self._reader = self._connect()
+            except BaseException:
+                self._writer.close()
+                raise
+        except sqlite3.DatabaseError as error:
+            raise JournalDamagedError(f"{path} cannot be opened as a journal: {error}. Is it another kind of file?") from error
+        self._reading = threading.Lock()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # where the system has it, an ordinary sync may stop at the drive's cache
+        return connection
+
+    def _prepare(self, left_behind: int) -> None:
+        mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            raise JournalError(f"{self._path} must allow a write-ahead log; SQLite answered {mode!r}. Use a local disk.")
+        if left_behind:
+            self._tell_of_recovery(left_behind)
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            self._create_or_check()
+        except BaseException:
+            self._writer.execute("ROLLBACK")
+            raise
+        self._writer.execute("COMMIT")
+
+    def _create_or_check(self) -> None:
+        application = self._writer.execute("PRAGMA application_id").fetchone()[0]
+        schema = self._writer.execute("PRAGMA user_version").fetchone()[0]
+        if application == 0 and schema == 0 and not self._writer.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in filter(str.strip, _TABLES.split(";")):
+                self._writer.execute(statement)
+            self._writer.execute(f"PRAGMA application_id = {_APPLICATION}")
+            self._writer.execute(f"PRAGMA user_version = {SCHEMA}")
+        elif application != _APPLICATION:
+            raise JournalDamagedError(f"{self._path} is a SQLite file of another program. Choose another path.")
+        elif schema != SCHEMA:
+            raise JournalDamagedError(
+                f"{self._path} has journal schema {schema}; this duelist reads {SCHEMA}. Use the version that wrote it."
+            )
+
+    def _tell_of_recovery(self, left_behind: int) -> None:
+        """A log was found. SQLite keeps every commit in it that is whole and drops what follows; say so."""
+        whole = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+        note = f"{self._path.name} was not closed, or is open elsewhere: every commit in its write-ahead log was kept."
+        if whole < left_behind:
+            note += f" A torn last record of {left_behind - whole} page(s), which was never acknowledged, was dropped."
+        self.notes = (note,)
+
+    def begin(self) -> int:
+        """Take the write lock, which keeps other processes out too."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        return int(self._writer.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
+
+    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+        """Write the rows and wait for the disk."""
+        self._writer.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+        if snapshot:
+            values = (*snapshot, zlib.crc32(snapshot.data))
+            self._writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", values)
+            kept = "SELECT position FROM snapshots ORDER BY position DESC LIMIT ?"
+            self._writer.execute(f"DELETE FROM snapshots WHERE position NOT IN ({kept})", (_KEPT_SNAPSHOTS,))
+        self._writer.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """End the transaction, if there is one."""
+        if self._writer.in_transaction:
+            self._writer.rollback()
+
+    def rows(self, after: int, *, in_turn: bool) -> Iterator[Row]:
+        """Rows behind `after`, a page at a time."""
+        while True:
+            page = self._fetch(
+                "SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ?", (after, _PAGE), in_turn=in_turn
+            )
+            yield from (Row(*values) for values in page)
+            if len(page) < _PAGE:
+                return
+            after = page[-1][0]
+
+    def snapshot(self, *, in_turn: bool) -> Snapshot | None:
+        """The newest snapshot whose checksum is right."""
+        for position, data, checksum in self._fetch("SELECT * FROM snapshots ORDER BY position DESC", (), in_turn=in_turn):
+            if zlib.crc32(data) == checksum:
+                return Snapshot(position, data)
+        return None
+
+    def _fetch(self, query: str, values: tuple[int, ...], *, in_turn: bool) -> list[Any]:
+        if in_turn:
+            return self._writer.execute(query, values).fetchall()
+        with self._reading:
+            return self._reader.execute(query, values).fetchall()
+
+    def close(self) -> None:
+        """Close both connections, which also empties the write-ahead log."""
+        with self._reading:
+            self._reader.close()
+        self._writer.close()
+
+
+class SQLiteJournal(GroupedJournal):
+    """A journal in one SQLite file, made if it does not exist.
+
+    Args:
+        path: the file. SQLite keeps two more beside it while it is open.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SQLiteJournal(f"{folder}/votes.db") as journal:
+        ...     journal.transact(lambda turn: turn.append("told", {"id": 0, "winner": "first"}))
+        1
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        super().__init__(SQLiteStore(path))
