@@ -9,10 +9,12 @@ Time is a number in each event and never read here, so replaying needs no clock.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import asdict
 
 from duelist.core.actions import FiniteActions
+from duelist.core.errors import NonFiniteError
 from duelist.policies.described import policy_from
 from duelist.service.arena_spec import ArenaSpec
 from duelist.service.decisions import ASKED, HELD, IMPORTED, NO_VOTER, WAITING, Decision, DecisionLog
@@ -55,7 +57,10 @@ class Arena:
         """The event of asking for a pair."""
         self.settle(at)
         actions, members = self._offered(features)
-        considered = self.player.consider(actions)
+        try:
+            considered = self.player.consider(actions)
+        except NonFiniteError as error:
+            raise ConflictError(f"{self.spec.policy['kind']} cannot choose with these features and settings: {error}") from error
         number = len(self.log)
         self._considered = (number, considered)
         probability, explored = self.outlook.of_pair(self, actions, considered.first, considered.second)
@@ -212,8 +217,12 @@ class Arena:
         actions, members = self._offered(event.get("features"))
         ready, self._considered = self._considered, None
         # The pair in the event is what happened. It is computed again only to move the player's random state along.
-        considered = ready[1] if ready and ready[0] == event["number"] else self.player.consider(actions)
-        self.player.accept(considered)
+        if ready and ready[0] == event["number"]:
+            self.player.accept(ready[1])
+        else:
+            # A newer version may not be able to repeat an old choice; the pair was asked all the same.
+            with contextlib.suppress(NonFiniteError):
+                self.player.accept(self.player.consider(actions))
         number = self.log.append(
             token=event["token"],
             first=event["first"],

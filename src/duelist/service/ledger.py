@@ -74,6 +74,11 @@ class Ledger:
         return self._counters
 
     @property
+    def hall(self) -> Hall:
+        """The hall as it is now, without waiting: for a single look-up. Whoever needs facts that fit together uses `read`."""
+        return self._hall
+
+    @property
     def position(self) -> int:
         """Position of the last event that the hall includes."""
         return self._position
