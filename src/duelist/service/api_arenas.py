@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
 
 from duelist.service.arena import Arena
 from duelist.service.building import items_of, spec_of
 from duelist.service.doors import Admin, AdminArena, ItemPath, Shown, TheCaller, TheService, VotedArena, refusals
 from duelist.service.events import Event
-from duelist.service.hall import Hall
+from duelist.service.hall import Hall, try_out
 from duelist.service.outcomes import Outcome
 from duelist.service.schemas import ArenaInfo, ArenaList, ItemChange, ItemInfo, ItemList, NewArena, NewItems
 
@@ -33,6 +34,7 @@ async def create_arena(service: TheService, _caller: Admin, body: NewArena) -> A
     items = items_of(
         body.items, kind=spec.features, dim=spec.dim, embedder=spec.embedder, embedders=service.settings.embedders, taken=set()
     )
+    await run_in_threadpool(try_out, spec, items)
     return await service.happen(
         lambda hall, at: hall.create(spec, items, at=at), lambda hall, _event: arena_info(hall.arenas[spec.id])
     )

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from duelist.core.errors import SavedStateError
+from duelist.core.errors import DuelistError, SavedStateError
 from duelist.core.saved import from_bytes, to_bytes
 from duelist.service.arena import Arena
 from duelist.service.arena_spec import ArenaSpec
 from duelist.service.decisions import DecisionLog
-from duelist.service.errors import ConflictError, NotFoundError
+from duelist.service.errors import ConflictError, NotFoundError, RefusedError, ServiceError
 from duelist.service.events import Event
 from duelist.service.items import Item
 from duelist.service.keys import Key
@@ -38,15 +38,12 @@ class Hall:
         return arena
 
     def create(self, spec: ArenaSpec, items: list[Item], *, at: int) -> Event:
-        """The event of creating an arena. The arena is built once on trial, so that what it cannot do is refused here."""
+        """The event of creating an arena."""
         if spec.id in self.arenas:
             raise ConflictError(f"there is an arena {spec.id!r} already. Choose another id.")
-        trial = Arena(spec)
-        trial.check_new(items)
-        event = trial.creation(items, at=at)
-        trial.apply({**event, "kind": "added"})
-        trial.ask(at=at, token=0, flipped=False, request="", features=None) if spec.features != "request" else None
-        return event
+        arena = Arena(spec)
+        arena.check_new(items)
+        return arena.creation(items, at=at)
 
     def apply(self, event: Event) -> None:
         """Let an event happen."""
@@ -88,6 +85,23 @@ class Hall:
         hall.by_digest = {key.digest: key for key in hall.keys.values()}
         hall.arenas = {arena.spec.id: arena for arena in map(_restored_arena, saved["arenas"])}
         return hall
+
+
+def try_out(spec: ArenaSpec, items: list[Item]) -> None:
+    """Build an arena on trial and ask it once, so that settings with which it cannot play are refused before it exists."""
+    try:
+        arena = Arena(spec)
+        arena.check_new(items)
+        arena.apply({"kind": "added", "at": 0, "items": [item.to_plain() for item in items]})
+        numbers = range(1, spec.dim + 1)
+        sent = {item.id: [place / n for n in numbers] for place, item in enumerate(items[:2])} if spec.features == "request" else None
+        arena.apply(arena.ask(at=0, token=0, flipped=False, request="", features=sent))
+        arena.apply({"kind": "told", "at": 0, "number": 0, "outcome": "first"})
+        arena.ask(at=0, token=0, flipped=False, request="", features=sent)
+    except ServiceError:
+        raise
+    except (DuelistError, ArithmeticError, ValueError, TypeError) as error:
+        raise RefusedError(f"an arena with these settings cannot play: {error}") from error
 
 
 def _saved_arena(arena: Arena) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from duelist.core.checks import finite_number, whole_number
 from duelist.service.embedding import Embedder, HashingEmbedder
 
 
-def _shipped() -> dict[str, Embedder]:
+def shipped_embedders() -> dict[str, Embedder]:
+    """The embedders that need nothing else installed."""
     return {"hashing": HashingEmbedder()}
 
 
@@ -30,7 +31,7 @@ class ServiceSettings:
     rate: float = 200.0
     burst: int = 400
     refused_rate: float = 5.0
-    embedders: dict[str, Embedder] = field(default_factory=_shipped)
+    embedders: dict[str, Embedder] = field(default_factory=shipped_embedders)
     secure_cookie: bool = False
     refresh_seconds: float = 0.0
 
