@@ -14,6 +14,7 @@ const KEYS = { ArrowLeft: "left", ArrowRight: "right", t: "tie", b: "both_bad", 
 
 let current = null; // the pair on the screen
 let previous = null; // the pair that was answered last, while that can be undone
+let aside = null; // the pair that made way when the one before it came back
 let busy = false;
 let countdown = 0;
 let count = 0;
@@ -40,6 +41,11 @@ function showPair(ask) {
 }
 
 async function nextPair() {
+  if (aside) {
+    const ask = aside;
+    aside = null;
+    return ask;
+  }
   // The same request id again gets the same pair, so a lost answer cannot leave a pair behind.
   const request = [...crypto.getRandomValues(new Uint8Array(9))].map((byte) => byte.toString(36)).join("");
   return call("POST", `${path}/asks`, { request_id: request });
@@ -109,7 +115,9 @@ async function undo() {
     const ask = await call("POST", `${path}/asks/${previous.id}/undo`, { voter });
     clearInterval(countdown);
     previous = null;
+    aside = current;
     count -= 1;
+    byId("count").textContent = `${count} ${count === 1 ? "vote" : "votes"} in this sitting`;
     byId("undo").hidden = true;
     byId("said").textContent = "Vote taken back.";
     showPair(ask);
