@@ -56,7 +56,8 @@ def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(page: Pag
     assert names == [row["name"] for row in after]
     assert [row["item"] for row in after] != [row["item"] for row in before], "the leaderboard moved"
     assert names[0] == "Elderberry"
-    expect(page.locator("#leader")).to_contain_text("Elderberry: best with")
+    expect(page.locator("#leader")).to_have_text("Elderberry")
+    expect(page.locator("#sure")).to_contain_text("Best of all with a probability of")
     page.screenshot(path=SCREENSHOTS / "dashboard.png", full_page=True)
     page.reload()
     expect(page.locator("#votes")).to_have_text("30")

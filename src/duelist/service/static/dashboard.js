@@ -12,6 +12,8 @@ let shown = -1;
 let leader = null;
 let format = "text";
 
+const cell = (attributes, content) => el("td", { role: "cell", ...attributes }, content);
+
 function boardRow(row, scale) {
   const active = row.active;
   const change = el(
@@ -21,14 +23,14 @@ function boardRow(row, scale) {
   );
   return el(
     "tr",
-    { class: active ? false : "out" },
-    el("td", {}, active ? String(row.rank) : "–"),
-    el("td", { class: "name", dir: "auto" }, row.name),
-    el("td", { class: "bar" }, intervalBar(row, scale)),
-    el("td", { class: "number" }, active ? certainty(row.probability_best) : "retired"),
-    el("td", { class: "number" }, percent(row.win_rate)),
-    el("td", { class: "number" }, `${row.wins} – ${row.losses} – ${row.ties}`),
-    el("td", { class: "number" }, change),
+    { class: active ? false : "out", role: "row" },
+    cell({}, active ? String(row.rank) : "–"),
+    cell({ class: "name", dir: "auto" }, row.name),
+    cell({ class: "bar" }, intervalBar(row, scale)),
+    cell({ class: "number", "data-label": "Best with probability" }, active ? certainty(row.probability_best) : "retired"),
+    cell({ class: "number", "data-label": "Win rate" }, percent(row.win_rate)),
+    cell({ class: "number", "data-label": "Won – lost – tied" }, `${row.wins} – ${row.losses} – ${row.ties}`),
+    cell({ class: "number act" }, change),
   );
 }
 
@@ -40,16 +42,18 @@ function showBoard(board) {
   if (had) [...byId("board").querySelectorAll("button")].find((button) => button.getAttribute("aria-label") === had)?.focus();
   byId("votes").textContent = String(board.votes);
   const first = board.rows[0];
-  const sure = first.probability_best;
-  byId("leader").textContent = board.wins_learnt ? `${first.name}: best with ${certainty(sure)}` : "No votes yet";
+  byId("leader").textContent = board.wins_learnt ? first.name : "No votes yet";
+  byId("sure").textContent = board.wins_learnt ? `Best of all with a probability of ${certainty(first.probability_best)}` : "Everything is open.";
+  byId("meter").value = board.wins_learnt ? first.probability_best : 0;
   if (leader !== null && leader !== first.item) announce(`${first.name} now leads.`);
   leader = board.wins_learnt ? first.item : null;
 }
 
 function showTimeline(timeline) {
   byId("explored").textContent = timeline.buckets.length ? percent(timeline.explored) : "–";
-  byId("votes-chart").replaceChildren(votesChart(timeline));
-  byId("explored-chart").replaceChildren(explorationChart(timeline));
+  const wide = Math.max(byId("votes-chart").clientWidth, 240);
+  byId("votes-chart").replaceChildren(votesChart(timeline, wide));
+  byId("explored-chart").replaceChildren(explorationChart(timeline, wide));
 }
 
 async function refresh() {
