@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,13 @@ _ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-SCREENSHOTS = Path(__file__).parents[2] / "docs" / "screenshots"
+_DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
+
+
+@pytest.fixture
+def screenshots(tmp_path: Path) -> Path:
+    """Where pictures go: into the documentation only when DUELIST_SCREENSHOTS is set, so that a test run changes no file."""
+    return _DOCS if os.environ.get("DUELIST_SCREENSHOTS") else tmp_path
 
 
 @pytest.fixture(scope="session")

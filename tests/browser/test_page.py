@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from conftest import SCREENSHOTS, Watched
+from pathlib import Path
+
+from conftest import Watched
 from playwright.sync_api import BrowserContext, Page, expect
 from service_parts import Running
 
@@ -29,7 +31,9 @@ def press_and_wait(page: Page, key: str) -> None:
     expect(page.locator("#pair")).to_have_attribute("aria-busy", "false")
 
 
-def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(page: Page, service: Running, watched: Watched) -> None:
+def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(
+    page: Page, service: Running, watched: Watched, screenshots: Path
+) -> None:
     arena = create(page)
     before = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()["rows"]
     for vote in range(30):
@@ -42,7 +46,7 @@ def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(page: Pag
         else:
             press_and_wait(page, "ArrowLeft" if wins_left else "ArrowRight")
     expect(page.locator("#count")).to_have_text("30 votes in this sitting")
-    page.screenshot(path=SCREENSHOTS / "arena.png")
+    page.screenshot(path=screenshots / "arena.png")
 
     shown = pair_on(page)
     page.reload()
@@ -58,7 +62,7 @@ def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(page: Pag
     assert names[0] == "Elderberry"
     expect(page.locator("#leader")).to_have_text("Elderberry")
     expect(page.locator("#sure")).to_contain_text("Best of all with a probability of")
-    page.screenshot(path=SCREENSHOTS / "dashboard.png", full_page=True)
+    page.screenshot(path=screenshots / "dashboard.png", full_page=True)
     page.reload()
     expect(page.locator("#votes")).to_have_text("30")
     assert page.locator("#board .name").all_inner_texts() == names
@@ -150,7 +154,9 @@ def test_a_voting_link_opens_the_arena_and_nothing_else(page: Page, context: Bro
     expect(voter.locator("#problem")).to_contain_text("Sign in first")
 
 
-def test_without_a_key_the_page_asks_for_one_and_a_used_link_says_so(context: BrowserContext, service: Running) -> None:
+def test_without_a_key_the_page_asks_for_one_and_a_used_link_says_so(
+    context: BrowserContext, service: Running, screenshots: Path
+) -> None:
     link = service.service.sessions.new_link()
     assert service.anonymous.get(f"/open/{link}").status_code == 303
     page = context.new_page()
@@ -162,10 +168,10 @@ def test_without_a_key_the_page_asks_for_one_and_a_used_link_says_so(context: Br
     page.get_by_label("Key").fill(service.secret)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Create an arena")).to_be_visible()
-    page.screenshot(path=SCREENSHOTS / "home.png", full_page=True)
+    page.screenshot(path=screenshots / "home.png", full_page=True)
 
 
-def test_the_arena_fits_a_phone(page: Page, service: Running) -> None:
+def test_the_arena_fits_a_phone(page: Page, screenshots: Path) -> None:
     arena = create(page, "Answers", "A short answer.\n---\nA longer answer.\n\nWith a second paragraph that wraps on a small screen.")
     page.set_viewport_size({"width": 375, "height": 740})
     page.goto(f"/arena/{arena}")
@@ -179,11 +185,11 @@ def test_the_arena_fits_a_phone(page: Page, service: Running) -> None:
         assert box["x"] + box["width"] <= 375
     page.get_by_role("button", name="A is better").click()
     expect(page.locator("#said")).to_have_text("A is better: saved.")
-    page.screenshot(path=SCREENSHOTS / "phone.png")
+    page.screenshot(path=screenshots / "phone.png")
     page.goto(f"/arena/{arena}/dashboard")
     expect(page.locator("#votes")).to_have_text("1")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
-    page.screenshot(path=SCREENSHOTS / "phone-dashboard.png", full_page=True)
+    page.screenshot(path=screenshots / "phone-dashboard.png", full_page=True)
 
 
 def test_everything_can_be_reached_and_named_without_a_mouse(page: Page) -> None:

@@ -15,7 +15,7 @@ from duelist.service.arena_spec import ArenaSpec, FeatureKind
 from duelist.service.embedding import Embedder
 from duelist.service.errors import RefusedError
 from duelist.service.items import Item
-from duelist.service.schemas import MAX_DIM, NewArena, NewItem, PolicyChoice
+from duelist.service.schemas import LARGEST_FEATURE, MAX_DIM, NewArena, NewItem, PolicyChoice
 from duelist.version import __version__
 
 _DEFAULT_EMBEDDER = "hashing"
@@ -71,6 +71,8 @@ def items_of(
         made = finite_array("the embedder's features", _embedder(embedder, embedders).embed(texts), "(n_texts, dim)", 2)
         if made.shape != (len(texts), dim):
             raise RefusedError(f"embedder {embedder!r} was to give ({len(texts)}, {dim}) features; it gave {made.shape}.")
+        if abs(made).max(initial=0.0) > LARGEST_FEATURE:
+            raise RefusedError(f"embedder {embedder!r} gave a feature beyond {LARGEST_FEATURE:g}; scale its output.")
         rows = [tuple(row) for row in made.tolist()]
     taken = set(taken) | {request.id for request in requests if request.id}
     items = []

@@ -15,7 +15,7 @@ from duelist.core.actions import FiniteActions
 from duelist.core.checks import FloatArray
 from duelist.policies.fgts import FGTS
 from duelist.policies.uniform import Uniform
-from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
+from duelist.samplers.curvature import renewed, unknown_curvature
 from duelist.service.outcomes import Outcome
 from duelist.service.vote_statistics import potential_of
 
@@ -31,7 +31,7 @@ class Outlook:
 
     def __init__(self) -> None:
         self._dim = -1
-        self._curvature: Curvature | None = None
+        self._curvature = unknown_curvature(1, 1)
         self._theta = np.empty((0, 0))
         self._favourites: tuple[bytes, FloatArray, FloatArray, FloatArray] | None = None
 
@@ -50,8 +50,6 @@ class Outlook:
     def _of_line_up(self, actions: FiniteActions) -> tuple[bytes, FloatArray, FloatArray, FloatArray]:
         if self._favourites is None or self._favourites[0] != actions.digest:
             features = actions.features[0]
-            if self._curvature is None:
-                raise AssertionError("the approximation is made before it is asked for")
             best, runner_up = favourites(features @ self._theta)
             self._favourites = (actions.digest, features @ self._curvature.mode[0], best, runner_up)
         return self._favourites
@@ -59,11 +57,10 @@ class Outlook:
     def _renew(self, arena: Arena) -> None:
         outcome = arena.log.column("outcome")
         wins = int(((outcome == Outcome.FIRST) | (outcome == Outcome.SECOND)).sum())
-        known = self._curvature
-        dim = arena.player.dim
-        if known is not None and self._dim == dim and known.observations <= wins <= known.observations * (1 + 1 / _GROWTH):
+        known, dim = self._curvature, arena.player.dim
+        if self._dim == dim and known.observations <= wins <= known.observations * (1 + 1 / _GROWTH):
             return
-        start = known if known is not None and self._dim == dim else unknown_curvature(1, dim)
+        start = known if self._dim == dim else unknown_curvature(1, dim)
         self._curvature = renewed(start, potential_of(arena, chains=1))
         self._dim = dim
         self._favourites = None
