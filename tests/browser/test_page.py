@@ -172,7 +172,9 @@ def test_without_a_key_the_page_asks_for_one_and_a_used_link_says_so(
 
 
 def test_the_arena_fits_a_phone(page: Page, screenshots: Path) -> None:
-    arena = create(page, "Answers", "A short answer.\n---\nA longer answer.\n\nWith a second paragraph that wraps on a small screen.")
+    arena = create(
+        page, "Answers", "A short answer.\n---\nA longer answer.\n\nWith a second paragraph that wraps on a small screen."
+    )
     page.set_viewport_size({"width": 375, "height": 740})
     page.goto(f"/arena/{arena}")
     expect(page.locator("#pair")).to_be_visible()

@@ -15,14 +15,20 @@ _GRACE = 10
 
 
 @click.command()
-@click.option("--data", default="duelist.db", show_default=True, help="SQLite file, made if it does not exist, or postgresql://...")
+@click.option(
+    "--data", default="duelist.db", show_default=True, help="SQLite file, made if it does not exist, or postgresql://..."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 for any free one.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 for any free one."
+)
 @click.option("--demo", is_flag=True, help="Create a sample arena to vote on.")
 @click.option("--rate", default=200.0, show_default=True, help="Requests a second for each key.")
 @click.option("--burst", default=400, show_default=True, help="Requests at once for each key.")
 @click.option("--max-body", default=2_000_000, show_default=True, help="Bytes that a request may have.")
-@click.option("--embedder", "embedders", multiple=True, metavar="NAME=MODULE:FACTORY", help="Another way to turn text into features.")
+@click.option(
+    "--embedder", "embedders", multiple=True, metavar="NAME=MODULE:FACTORY", help="Another way to turn text into features."
+)
 @click.option("--snapshot-every", default=5000, show_default=True, type=click.IntRange(1), help="Events between two snapshots.")
 @click.option("--secure-cookie", is_flag=True, help="The page is reached over https.")
 def serve(

@@ -78,9 +78,7 @@ async def change_item(service: TheService, arena: AdminArena, item: ItemPath, bo
     def outcome(hall: Hall, _event: Event | None) -> ItemInfo:
         return item_info(hall.arena(arena), hall.arena(arena).number_of(item))
 
-    return await service.happen(
-        lambda hall, at: hall.arena(arena).set_retired(item, retired=not body.active, at=at), outcome
-    )
+    return await service.happen(lambda hall, at: hall.arena(arena).set_retired(item, retired=not body.active, at=at), outcome)
 
 
 def arena_info(arena: Arena) -> ArenaInfo:
@@ -120,5 +118,3 @@ def item_info(arena: Arena, number: int) -> ItemInfo:
 def item_list(arena: Arena) -> ItemList:
     """What the service says about all items."""
     return ItemList(items=[item_info(arena, number) for number in range(len(arena.table.items))])
-
-

@@ -60,7 +60,9 @@ class Arena:
         try:
             considered = self.player.consider(actions)
         except NonFiniteError as error:
-            raise ConflictError(f"{self.spec.policy['kind']} cannot choose with these features and settings: {error}") from error
+            raise ConflictError(
+                f"{self.spec.policy['kind']} cannot choose with these features and settings: {error}"
+            ) from error
         number = len(self.log)
         self._considered = (number, considered)
         probability, explored = self.outlook.of_pair(self, actions, considered.first, considered.second)
@@ -84,7 +86,10 @@ class Arena:
         if request:
             event["request"] = request
         if features is not None:
-            event["features"] = {self.table.items[number].id: list(row) for number, row in zip(members, actions.features[0].tolist(), strict=True)}
+            event["features"] = {
+                self.table.items[number].id: list(row)
+                for number, row in zip(members, actions.features[0].tolist(), strict=True)
+            }
         return event
 
     def repeated_ask(self, request: str) -> Decision | None:
@@ -147,7 +152,9 @@ class Arena:
     def check_new(self, items: list[Item]) -> None:
         """Refuse items that this arena cannot take."""
         if len(self.table.items) + len(items) > MAX_ITEMS:
-            raise ConflictError(f"an arena holds at most {MAX_ITEMS} items; this would make {len(self.table.items) + len(items)}.")
+            raise ConflictError(
+                f"an arena holds at most {MAX_ITEMS} items; this would make {len(self.table.items) + len(items)}."
+            )
         seen = set(self.table.numbers)
         for item in items:
             if item.id in seen:
@@ -339,7 +346,9 @@ class Arena:
         if version not in self._actions:
             members = self.table.line_ups[version]
             if len(members) < 2:
-                raise ConflictError(f"arena {self.spec.id!r} has {len(members)} active item(s); a duel needs two. Add items first.")
+                raise ConflictError(
+                    f"arena {self.spec.id!r} has {len(members)} active item(s); a duel needs two. Add items first."
+                )
             self._actions[version] = FiniteActions(self.table.features(members, self.player.dim))
         return self._actions[version]
 
@@ -360,4 +369,10 @@ class Arena:
 
     def creation(self, items: list[Item], *, at: int) -> Event:
         """The event that creates this arena with its first items."""
-        return {"kind": "created", "arena": self.spec.id, "at": at, "spec": asdict(self.spec), "items": [i.to_plain() for i in items]}
+        return {
+            "kind": "created",
+            "arena": self.spec.id,
+            "at": at,
+            "spec": asdict(self.spec),
+            "items": [i.to_plain() for i in items],
+        }

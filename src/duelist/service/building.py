@@ -62,7 +62,9 @@ def items_of(
     rows: list[tuple[float, ...]] = []
     for request in requests:
         if kind != "given" and request.features is not None:
-            raise RefusedError(f'items must come without features in an arena with features "{kind}"; {request.name!r} has some.')
+            raise RefusedError(
+                f'items must come without features in an arena with features "{kind}"; {request.name!r} has some.'
+            )
         if kind == "given" and len(request.features or ()) != dim:
             raise RefusedError(f"item {request.name!r} needs {dim} features; got {len(request.features or ())}.")
         rows.append(tuple(request.features or ()))

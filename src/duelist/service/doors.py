@@ -36,7 +36,9 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem, "description": _SAYS[status]} for status in (*statuses, 401, 403, 413, 422, 429)}
 
 
-bearer = HTTPBearer(auto_error=False, scheme_name="key", description="A key made by POST /api/v1/keys, or printed at the first start.")
+bearer = HTTPBearer(
+    auto_error=False, scheme_name="key", description="A key made by POST /api/v1/keys, or printed at the first start."
+)
 Shown = Security(bearer)
 
 

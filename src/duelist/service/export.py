@@ -13,7 +13,20 @@ from duelist.service.outcomes import Outcome, to_sides
 if TYPE_CHECKING:
     from duelist.service.arena import Arena
 
-COLUMNS = ("ask", "source", "asked_at", "told_at", "left", "right", "outcome", "winner", "loser", "probability", "explored", "voter")
+COLUMNS = (
+    "ask",
+    "source",
+    "asked_at",
+    "told_at",
+    "left",
+    "right",
+    "outcome",
+    "winner",
+    "loser",
+    "probability",
+    "explored",
+    "voter",
+)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

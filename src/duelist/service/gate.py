@@ -94,7 +94,9 @@ class Gate:
             if caller is not None:
                 self._spend(caller)
                 if caller.by_cookie and scope["method"] not in _SAFE and PAGE_HEADER not in headers:
-                    raise ForbiddenError("a request with the page's cookie must carry the header X-Duelist-Page: only our page sends it.")
+                    raise ForbiddenError(
+                        "a request with the page's cookie must carry the header X-Duelist-Page: only our page sends it."
+                    )
         return await self._body(scope["method"], headers, receive)
 
     def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | None:
@@ -124,7 +126,8 @@ class Gate:
             self._service.metrics.refused.labels("rate").inc()
             settings = self._service.settings
             raise TooManyRequestsError(
-                f"this key may make {settings.rate:g} requests a second, {settings.burst} at once. Try again in {wait:.2f} s.", wait
+                f"this key may make {settings.rate:g} requests a second, {settings.burst} at once. Try again in {wait:.2f} s.",
+                wait,
             )
 
     async def _body(self, method: str, headers: dict[bytes, bytes], receive: Receive) -> Receive:

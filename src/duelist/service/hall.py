@@ -94,7 +94,11 @@ def try_out(spec: ArenaSpec, items: list[Item]) -> None:
         arena.check_new(items)
         arena.apply({"kind": "added", "at": 0, "items": [item.to_plain() for item in items]})
         numbers = range(1, spec.dim + 1)
-        sent = {item.id: [place / n for n in numbers] for place, item in enumerate(items[:2])} if spec.features == "request" else None
+        sent = (
+            {item.id: [place / n for n in numbers] for place, item in enumerate(items[:2])}
+            if spec.features == "request"
+            else None
+        )
         arena.apply(arena.ask(at=0, token=0, flipped=False, request="", features=sent))
         arena.apply({"kind": "told", "at": 0, "number": 0, "outcome": "first"})
         arena.ask(at=0, token=0, flipped=False, request="", features=sent)

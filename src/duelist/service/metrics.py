@@ -25,7 +25,9 @@ class Metrics:
         self.asks = Counter("duelist_asks_total", "Pairs asked for.", registry=registry)
         self.answers = Counter("duelist_answers_total", "Answers acknowledged.", ["outcome"], registry=registry)
         self.undone = Counter("duelist_undone_total", "Answers taken back.", registry=registry)
-        self.refused = Counter("duelist_refused_total", "Requests without a valid key, or over their rate.", ["why"], registry=registry)
+        self.refused = Counter(
+            "duelist_refused_total", "Requests without a valid key, or over their rate.", ["why"], registry=registry
+        )
         self.arenas = Gauge("duelist_arenas", "Arenas.", registry=registry)
         self.events = Gauge("duelist_journal_events", "Events in the journal.", registry=registry)
         self.replayed = Gauge("duelist_replayed_events", "Events folded from the journal since the start.", registry=registry)

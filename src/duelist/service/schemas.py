@@ -31,7 +31,9 @@ ArenaId = Annotated[str, Field(pattern=ARENA_ID, description="Lower-case letters
 ItemId = Annotated[str, Field(pattern=ITEM_ID, description="Letters, digits, dots, hyphens, underscores.", examples=["a1"])]
 Line = Annotated[str, Field(min_length=1, max_length=200, pattern=_LINE)]
 Text = Annotated[str, Field(min_length=1, max_length=20_000, pattern=_NO_CONTROLS)]
-Voter = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$", description="Any name for whoever votes.")]
+Voter = Annotated[
+    str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$", description="Any name for whoever votes.")
+]
 Feature = Annotated[float, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE)]
 Features = Annotated[list[Feature], Field(min_length=1, max_length=MAX_DIM)]
 Whole = Annotated[int, Field(ge=0)]
@@ -79,7 +81,9 @@ class NewItem(Request):
         if self.format == "image":
             address = self.content or ""
             if not address.startswith(("https://", "http://")) or any(c.isspace() for c in address) or len(address) > 2000:
-                raise ValueError("the content of an image must be its address: http:// or https://, no spaces, at most 2000 long")
+                raise ValueError(
+                    "the content of an image must be its address: http:// or https://, no spaces, at most 2000 long"
+                )
         return self
 
 
@@ -283,7 +287,9 @@ class Leaderboard(Answer):
     rows: list[LeaderboardRow]
     level: Share = Field(description="Of the intervals low to high.")
     votes: Whole = Field(description="Answers other than skips.")
-    wins_learnt: Whole = Field(description="Answers the intervals are computed from: wins. Ties and both bad are counted, not learnt.")
+    wins_learnt: Whole = Field(
+        description="Answers the intervals are computed from: wins. Ties and both bad are counted, not learnt."
+    )
     revision: Whole = Field(description="Grows with every event of the arena.")
 
 

@@ -48,7 +48,9 @@ def first_key(ledger: Ledger, given: str | None = None) -> str | None:
         given: a secret to use instead of a random one, as set by whoever deploys the service.
     """
     if given is not None and len(given) < 24:
-        raise InvalidInputError(f"an admin key needs at least 24 characters; got {len(given)}. Leave it out to get a random one.")
+        raise InvalidInputError(
+            f"an admin key needs at least 24 characters; got {len(given)}. Leave it out to get a random one."
+        )
     secret = given or new_secret()
 
     def decide(hall: Hall, at: int) -> Event | None:
@@ -95,7 +97,9 @@ def embedder_from(text: str) -> tuple[str, Embedder]:
     except (ImportError, AttributeError) as error:
         raise InvalidInputError(f"embedder {name!r} cannot be loaded from {place!r}: {error}.") from error
     if not callable(getattr(embedder, "embed", None)) or not isinstance(getattr(embedder, "dim", None), int):
-        raise InvalidInputError(f"embedder {name!r} must have a whole number `dim` and a method `embed`; {place!r} made {embedder!r}.")
+        raise InvalidInputError(
+            f"embedder {name!r} must have a whole number `dim` and a method `embed`; {place!r} made {embedder!r}."
+        )
     return name, embedder
 
 
