@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from duelist.environments.linear_duels import LinearDuels
     from duelist.experiments.compare import compare
     from duelist.experiments.simulate import simulate
+    from duelist.policies.colstim import CoLSTIM
     from duelist.policies.fgts import FGTS
+    from duelist.policies.maxinp import MaxInP
+    from duelist.policies.maxpairucb import MaxPairUCB
+    from duelist.policies.stad import StaD
+    from duelist.policies.supcolstim import SupCoLSTIM
     from duelist.policies.uniform import Uniform
+    from duelist.policies.vacdb import VACDB
     from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
     from duelist.samplers.langevin import Langevin
     from duelist.samplers.mala import MALA
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "agent.agent",
+    "CoLSTIM": "policies.colstim",
     "DuelistError": "core.errors",
     "FGTS": "policies.fgts",
     "FiniteActions": "core.actions",
@@ -36,8 +43,13 @@ _HOMES = {
     "Langevin": "samplers.langevin",
     "LinearDuels": "environments.linear_duels",
     "MALA": "samplers.mala",
+    "MaxInP": "policies.maxinp",
+    "MaxPairUCB": "policies.maxpairucb",
+    "StaD": "policies.stad",
+    "SupCoLSTIM": "policies.supcolstim",
     "Uniform": "policies.uniform",
     "UniformBall": "posteriors.priors",
+    "VACDB": "policies.vacdb",
     "compare": "experiments.compare",
     "sample_posterior": "samplers.offline",
     "simulate": "experiments.simulate",
@@ -46,13 +58,19 @@ _HOMES = {
 __all__ = [
     "FGTS",
     "MALA",
+    "VACDB",
     "Agent",
+    "CoLSTIM",
     "DuelistError",
     "FiniteActions",
     "Gaussian",
     "GaussianBall",
     "Langevin",
     "LinearDuels",
+    "MaxInP",
+    "MaxPairUCB",
+    "StaD",
+    "SupCoLSTIM",
     "Uniform",
     "UniformBall",
     "__version__",

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from duelist.core.action_kernels import finite_best
+from duelist.core.action_kernels import fingerprint_arms, finite_best
 from duelist.core.checks import FloatArray, IntArray, finite_array
 from duelist.core.errors import InvalidInputError
 
@@ -66,27 +66,33 @@ class FiniteActions:
     columns: FloatArray
 
     def __init__(self, features: npt.ArrayLike) -> None:
-        shape = np.shape(features)
-        if len(shape) == 2:
-            array = finite_array("features", features, "(n_arms, dim)", 2)[None]
-        else:
-            array = finite_array("features", features, "(n_arms, dim) or (lanes, n_arms, dim)", 3)
-        if array.shape[1] < 2 or array.shape[2] < 1:
+        array = finite_array("features", features, "(n_arms, dim) or (lanes, n_arms, dim)", 2, 3)
+        if array.shape[-2] < 2 or array.shape[-1] < 1:
             raise InvalidInputError(
-                f"features must be (n_arms, dim) with n_arms >= 2 and dim >= 1; got {shape}. A duel needs two candidates."
+                f"features must be (n_arms, dim) with n_arms >= 2 and dim >= 1; got {array.shape}. A duel needs two candidates."
             )
-        if array is features:
-            array = array.copy()
-        array.setflags(write=False)
-        self.features = array
+        # Copies: the caller may fill its array again for the next round.
+        self.features = array.reshape(-1, *array.shape[-2:]).copy()
         # (lanes, dim, n_arms): with arms last, utilities of all arms are vector operations whatever the dimension.
-        self.columns = np.ascontiguousarray(array.transpose(0, 2, 1))
+        self.columns = self.features.transpose(0, 2, 1).copy()
+        self.features.setflags(write=False)
 
     @cached_property
     def digest(self) -> bytes:
         """A fingerprint of the features, so that rounds offering the same arms are counted instead of stored."""
         shape = np.array(self.features.shape, dtype=np.int64)
         return hashlib.blake2b(shape.tobytes() + self.features.tobytes(), digest_size=16).digest()
+
+    @cached_property
+    def fingerprints(self) -> npt.NDArray[np.uint64]:
+        """(lanes, n_arms) a number for the content of every arm.
+
+        Random numbers that belong to an arm are named by its content, never by its row: then permuting the arms permutes
+        the choice, and nothing else.
+        """
+        prints = np.empty(self.features.shape[:2], dtype=np.uint64)
+        fingerprint_arms(prints, self.columns.view(np.uint64))
+        return prints
 
     @property
     def lanes(self) -> int:
@@ -105,6 +111,11 @@ class FiniteActions:
 
     def best(self, theta: FloatArray) -> Best:
         """Maximise <theta, phi> over the arms, for theta of shape (lanes, draws, dim)."""
+        if theta.ndim != 3 or theta.shape[::2] != (self.lanes, self.dim):
+            raise InvalidInputError(
+                f"theta must be ({self.lanes}, draws, {self.dim}), as these arms have {self.lanes} lane(s) of dimension "
+                f"{self.dim}; got {theta.shape}. Offer arms of the dimension that the policy was started with."
+            )
         lanes, draws, _ = theta.shape
         value = np.empty((lanes, draws))
         row = np.empty((lanes, draws), dtype=np.int64)

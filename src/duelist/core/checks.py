@@ -17,11 +17,13 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def finite_array(name: str, value: npt.ArrayLike, expected: str, ndim: int) -> FloatArray:
-    """Return `value` as a contiguous float array of `ndim` axes, refusing NaN and infinity.
+def finite_array(name: str, value: npt.ArrayLike, expected: str, *ndims: int) -> FloatArray:
+    """Return `value` as a contiguous float array whose number of axes is one of `ndims`, refusing NaN and infinity.
 
     `expected` describes the shape for the message, for example ``"(n_arms, dim)"``.
     """
+    if isinstance(value, np.ndarray) and np.iscomplexobj(value):
+        raise InvalidInputError(f"{name} must be real numbers; got complex ones. Pass the real part.")
     try:
         array: FloatArray = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -29,11 +31,10 @@ def finite_array(name: str, value: npt.ArrayLike, expected: str, ndim: int) -> F
             f"{name} must be a {expected} array of numbers; got {type(value).__name__} that NumPy cannot "
             f"turn into one ({error}). Every row needs the same length and only numbers."
         ) from error
-    if np.iscomplexobj(value):
-        raise InvalidInputError(f"{name} must be real numbers; got complex ones. Pass the real part.")
     # ascontiguousarray turns a scalar into one element: report the shape that the caller sent.
-    if np.ndim(value) != ndim:
-        raise InvalidInputError(f"{name} must be {expected}; got shape {np.shape(value)}. Reshape it to {ndim} axes.")
+    if np.ndim(value) not in ndims:
+        axes = " or ".join(map(str, ndims))
+        raise InvalidInputError(f"{name} must be {expected}; got shape {np.shape(value)}. Reshape it to {axes} axes.")
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         where = tuple(int(i) for i in bad[0])

@@ -17,11 +17,13 @@ class Duels(NamedTuple):
         first: (lanes,) row of the first candidate; -1 where arms have no rows.
         second: (lanes,) row of the second candidate; -1 where arms have no rows.
         features: (lanes, 2, dim) feature vectors of both.
+        note: (lanes, n) what the policy wants back when the outcome arrives, however late; None for nothing.
     """
 
     first: IntArray
     second: IntArray
     features: FloatArray
+    note: FloatArray | None = None
 
     @property
     def contrast(self) -> FloatArray:
@@ -29,8 +31,8 @@ class Duels(NamedTuple):
         return self.features[:, 0] - self.features[:, 1]
 
 
-def duels_between(actions: FiniteActions, first: IntArray, second: IntArray) -> Duels:
+def duels_between(actions: FiniteActions, first: IntArray, second: IntArray, note: FloatArray | None = None) -> Duels:
     """Pair up rows of a finite action set."""
     lanes = np.arange(actions.lanes)
     features = np.stack([actions.features[lanes, first], actions.features[lanes, second]], axis=1)
-    return Duels(first, second, features)
+    return Duels(first, second, features, note)

@@ -2,7 +2,8 @@
 
 The likelihood needs only how often each distinct contrast was shown and lost, and the Feel-Good term only how often each
 distinct action set was offered and the sum of the adversaries' features. Where arms repeat, those statistics stop growing
-while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is.
+while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is. Of balls
+the Feel-Good term needs one number whatever their count: the support functions R_i |theta| add up to (sum of R_i) |theta|.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.core.actions import ActionSet, FiniteActions
+from duelist.core.ball_actions import BallActions
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError, SavedStateError
@@ -22,9 +24,17 @@ from duelist.core.history_kernels import append_round, rehash
 # is stored as if it were new: the statistics stay exact, they are only less compact.
 _REMEMBERED_SETS = 4096
 
+_BALL = -1  # the slot of a round whose action set was a ball: nothing is stored of it but its radius
+
+
+_COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
+
 
 class Statistics(NamedTuple):
     """Sufficient statistics of a history. Arrays are views and must not be written to.
+
+    A history in layers keeps separate statistics for every layer: the leading axis of contrasts, totals, losses and n_rows is
+    then lanes * layers, layers of a lane side by side.
 
     Attributes:
         contrasts: (lanes, dim, capacity) distinct contrasts, one a column; columns from `n_rows` on are unused.
@@ -34,6 +44,7 @@ class Statistics(NamedTuple):
         sets: (lanes, capacity, dim, n_arms) distinct action sets, arms last; those from `len(repeats)` on are unused.
         repeats: (n_sets,) how often each set was offered; empty if the history does not keep sets.
         adversary: (lanes, 2, dim) sum over rounds of phi(a^{3-j}), the arm that draw j did not choose, for j = 1, 2.
+        ball_reach: sum of the radii of the balls that were offered; 0 if the history does not keep sets.
     """
 
     contrasts: FloatArray
@@ -43,6 +54,7 @@ class Statistics(NamedTuple):
     sets: FloatArray
     repeats: FloatArray
     adversary: FloatArray
+    ball_reach: float = 0.0
 
 
 class History:
@@ -66,9 +78,16 @@ class History:
         self.rounds = rounds
 
     @classmethod
-    def start(cls, *, lanes: int, dim: int, keep_sets: bool = False) -> History:
-        """An empty history. `keep_sets` stores every distinct action set, which the Feel-Good term needs."""
-        return cls(_Log(lanes, dim, keep_sets), 0)
+    def start(cls, *, lanes: int, dim: int, keep_sets: bool = False, layers: int = 1) -> History:
+        """An empty history.
+
+        Args:
+            lanes: number of independent runs.
+            dim: length of a feature vector.
+            keep_sets: store every distinct action set, which the Feel-Good term needs.
+            layers: separate statistics a lane; every duel counts in one of them.
+        """
+        return cls(_Log(lanes, dim, keep_sets, layers), 0)
 
     @property
     def lanes(self) -> int:
@@ -100,8 +119,19 @@ class History:
         """(rounds, lanes) +1 where the first candidate won, -1 where it lost."""
         return self._log.outcomes[: self.rounds]
 
-    def append(self, actions: ActionSet, duels: Duels, outcomes: IntArray) -> History:
-        """The history with one more duel in every lane; outcomes (lanes,) are +1 or -1."""
+    def append(
+        self,
+        actions: ActionSet,
+        duels: Duels,
+        outcomes: IntArray,
+        *,
+        weights: FloatArray | None = None,
+        layers: IntArray | None = None,
+    ) -> History:
+        """The history with one more duel in every lane; outcomes (lanes,) are +1 or -1.
+
+        `weights` (lanes,) is by how much each duel counts, 1 if not given; `layers` (lanes,) is where, 0 if not given.
+        """
         if actions.lanes != self.lanes or actions.dim != self.dim:
             raise InvalidInputError(
                 f"the action set must have {self.lanes} lane(s) of dimension {self.dim}; got {actions.lanes} of "
@@ -111,8 +141,14 @@ class History:
             raise InvalidInputError(
                 f"outcomes must be ({self.lanes},) of +1 (the first won) and -1 (the second won); got {outcomes!r}."
             )
+        shapes = (duels.first.shape, duels.second.shape, duels.features.shape)
+        if shapes != ((self.lanes,), (self.lanes,), (self.lanes, 2, self.dim)):
+            raise InvalidInputError(
+                f"duels must have first ({self.lanes},), second ({self.lanes},) and features ({self.lanes}, 2, {self.dim}); "
+                f"got {shapes[0]}, {shapes[1]} and {shapes[2]}. Use the duels that choose returned, or duels_between."
+            )
         log = self._current()
-        log.append(actions, duels, outcomes)
+        log.append(actions, duels, outcomes, weights, layers)
         return History(log, self.rounds + 1)
 
     def _current(self) -> _Log:
@@ -134,8 +170,9 @@ class History:
 class _Log:
     """The growing arrays behind a line of histories."""
 
-    def __init__(self, lanes: int, dim: int, keep_sets: bool) -> None:
-        self.lanes, self.dim, self.keep_sets = lanes, dim, keep_sets
+    def __init__(self, lanes: int, dim: int, keep_sets: bool, n_layers: int) -> None:
+        self.lanes, self.dim, self.keep_sets, self.n_layers = lanes, dim, keep_sets, n_layers
+        groups = lanes * n_layers
         self.rounds = 0
         self.n_sets = 0
         self.remembered: dict[bytes, int] = {}
@@ -145,18 +182,26 @@ class _Log:
         self.outcomes = np.empty((0, lanes), dtype=np.int8)
         self.rows = np.empty((0, lanes), dtype=np.int32)
         self.slots = np.empty(0, dtype=np.int32)
+        self.weights = np.empty((0, lanes))
+        self.layers = np.empty((0, lanes), dtype=np.int8)
+        self.radii = np.empty(0)
+        # Features of both candidates, a row a ball offered: arms of a ball have no rows to look them up by.
+        self.shown = np.empty((0, lanes, 2, dim))
+        self.n_shown = 0
         # Statistics.
-        self.contrasts = np.zeros((lanes, dim, 0))
-        self.totals = np.zeros((lanes, 0))
-        self.losses = np.zeros((lanes, 0))
-        self.n_rows = np.zeros(lanes, dtype=np.int64)
+        self.contrasts = np.zeros((groups, dim, 0))
+        self.totals = np.zeros((groups, 0))
+        self.losses = np.zeros((groups, 0))
+        self.n_rows = np.zeros(groups, dtype=np.int64)
         self.most_rows = 0  # an upper bound of n_rows.max() that needs no pass over the lanes
         self.sets = np.zeros((lanes, 0, dim, 0))
         self.repeats = np.zeros(0)
         self.adversary = np.zeros((lanes, 2, dim))
+        self.ball_reach = 0.0
         # Which row a pair has: an open-addressing table a lane.
-        self.table = np.full((lanes, 16), -1, dtype=np.int64)
-        self.table_rows = np.empty((lanes, 16), dtype=np.int32)
+        self.table = np.full((groups, 16), -1, dtype=np.int64)
+        self.table_rows = np.empty((groups, 16), dtype=np.int32)
+        self.every_duel_once = np.ones(lanes), np.zeros(lanes, dtype=np.int64)
 
     def statistics(self) -> Statistics:
         n_sets = self.n_sets if self.keep_sets else 0
@@ -168,11 +213,24 @@ class _Log:
             self.sets,
             self.repeats[:n_sets],
             self.adversary,
+            self.ball_reach,
         )
 
-    def append(self, actions: ActionSet, duels: Duels, outcomes: IntArray) -> None:
-        slot = self.slot_of(actions)
-        self._append(slot, duels.first, duels.second, outcomes, duels.features)
+    def append(
+        self,
+        actions: ActionSet,
+        duels: Duels,
+        outcomes: IntArray,
+        weights: FloatArray | None,
+        layers: IntArray | None,
+    ) -> None:
+        once, bottom = self.every_duel_once
+        counted = once if weights is None else weights, bottom if layers is None else layers
+        if isinstance(actions, BallActions):
+            slot, radius = _BALL, actions.radius
+        else:
+            slot, radius = self.slot_of(actions), 0.0
+        self._append(slot, duels.first, duels.second, outcomes, *counted, duels.features, radius)
 
     def slot_of(self, actions: ActionSet) -> int:
         """The number of this action set, a new one if its content was not seen lately."""
@@ -190,7 +248,9 @@ class _Log:
 
     def _keep(self, actions: ActionSet) -> None:
         if not isinstance(actions, FiniteActions):
-            raise InvalidInputError(f"a history that keeps action sets takes finite ones; got {type(actions).__name__}.")
+            raise InvalidInputError(
+                f"a history that keeps action sets takes finite ones and balls; got {type(actions).__name__}."
+            )
         arms = max(self.sets.shape[3], actions.n_arms)
         capacity = self.sets.shape[1]
         if self.n_sets == capacity or arms > self.sets.shape[3]:
@@ -209,10 +269,16 @@ class _Log:
         first: npt.NDArray[np.integer[Any]],
         second: npt.NDArray[np.integer[Any]],
         outcomes: npt.NDArray[np.integer[Any]],
+        weights: FloatArray,
+        layers: npt.NDArray[np.integer[Any]],
         features: FloatArray,
+        radius: float = 0.0,
     ) -> None:
         self._make_room()
-        if self.keep_sets:
+        if self.keep_sets and slot == _BALL:
+            self._show(features)
+            self.ball_reach += radius
+        elif self.keep_sets:
             self.repeats[slot] += 1.0
         t = self.rounds
         append_round(
@@ -220,6 +286,9 @@ class _Log:
             first.astype(np.int64),
             second.astype(np.int64),
             outcomes.astype(np.int64),
+            weights,
+            layers.astype(np.int64),
+            self.n_layers,
             features,
             self.table,
             self.table_rows,
@@ -230,13 +299,23 @@ class _Log:
             self.adversary,
             self.rows[t],
         )
-        self.first[t], self.second[t], self.outcomes[t], self.slots[t] = first, second, outcomes, slot
+        self.first[t], self.second[t], self.outcomes[t] = first, second, outcomes
+        self.slots[t], self.radii[t] = slot, radius
+        if self.n_layers > 1:
+            self.weights[t], self.layers[t] = weights, layers
         self.rounds += 1
+
+    def _show(self, features: FloatArray) -> None:
+        if self.n_shown == len(self.shown):
+            self.shown = _grown(self.shown, 0, _doubled(self.n_shown, 64))
+        self.shown[self.n_shown] = features
+        self.n_shown += 1
 
     def _make_room(self) -> None:
         if self.rounds == len(self.slots):
             size = _doubled(self.rounds, 64)
-            for name in ("first", "second", "outcomes", "rows", "slots"):
+            # Weights and layers are logged only where they can differ from round to round.
+            for name in _COLUMNS if self.n_layers > 1 else _COLUMNS[:-2]:
                 setattr(self, name, _grown(getattr(self, name), 0, size))
         capacity = self.totals.shape[1]
         if self.most_rows == capacity:
@@ -248,14 +327,14 @@ class _Log:
             self.losses = _grown(self.losses, 1, size)
             if 2 * size > self.table.shape[1]:
                 old_table, old_rows = self.table, self.table_rows
-                self.table = np.full((self.lanes, 2 * size), -1, dtype=np.int64)
-                self.table_rows = np.empty((self.lanes, 2 * size), dtype=np.int32)
+                self.table = np.full((len(old_table), 2 * size), -1, dtype=np.int64)
+                self.table_rows = np.empty((len(old_table), 2 * size), dtype=np.int32)
                 rehash(old_table, old_rows, self.table, self.table_rows)
         self.most_rows += 1
 
     def replay(self, rounds: int) -> _Log:
         """A log of the first rounds only, by counting them again."""
-        log = _Log(self.lanes, self.dim, self.keep_sets)
+        log = _Log(self.lanes, self.dim, self.keep_sets, self.n_layers)
         log.n_sets = int(self.slots[:rounds].max(initial=-1)) + 1
         if self.keep_sets:
             log.sets = self.sets[:, : log.n_sets].copy()
@@ -263,15 +342,18 @@ class _Log:
         lanes = np.arange(self.lanes)
         for t in range(rounds):
             slot, first, second = int(self.slots[t]), self.first[t], self.second[t]
+            weights, layers = (self.weights[t], self.layers[t]) if self.n_layers > 1 else self.every_duel_once
             features = np.zeros((self.lanes, 2, self.dim))
-            if self.keep_sets:
+            if self.keep_sets and slot == _BALL:
+                features[:] = self.shown[log.n_shown]
+            elif self.keep_sets:
                 features[:, 0] = self.sets[lanes, slot, :, first]
                 features[:, 1] = self.sets[lanes, slot, :, second]
             else:
                 # Without the arms themselves a contrast is all there is, and all that the likelihood needs.
                 sign = np.where(first <= second, 1.0, -1.0)[:, None]
-                features[:, 0] = sign * self.contrasts[lanes, :, self.rows[t]]
-            log._append(slot, first, second, self.outcomes[t], features)
+                features[:, 0] = sign * self.contrasts[lanes * self.n_layers + layers, :, self.rows[t]]
+            log._append(slot, first, second, self.outcomes[t], weights, layers, features, float(self.radii[t]))
         log.remembered = {d: slot for d, slot in self.remembered.items() if slot < log.n_sets}
         return log
 
@@ -279,12 +361,9 @@ class _Log:
         n, rows = self.rounds, int(self.n_rows.max())
         digests = b"".join(self.remembered)
         return {
-            "shape": np.array([self.lanes, self.dim, self.keep_sets, self.n_sets]),
-            "first": self.first[:n],
-            "second": self.second[:n],
-            "outcomes": self.outcomes[:n],
-            "rows": self.rows[:n],
-            "slots": self.slots[:n],
+            "shape": np.array([self.lanes, self.dim, self.keep_sets, self.n_layers, self.n_sets]),
+            **{name: getattr(self, name)[:n] for name in _COLUMNS},
+            "shown": self.shown[: self.n_shown],
             "contrasts": self.contrasts[:, :, :rows],
             "sets": self.sets[:, : self.n_sets] if self.keep_sets else self.sets[:, :0],
             "digests": np.frombuffer(digests, dtype=np.uint8),
@@ -294,9 +373,9 @@ class _Log:
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> _Log:
         try:
-            lanes, dim, keep_sets, n_sets = (int(v) for v in arrays["shape"])
-            stored = cls(lanes, dim, bool(keep_sets))
-            for name in ("first", "second", "outcomes", "rows", "slots", "contrasts", "sets"):
+            lanes, dim, keep_sets, n_layers, n_sets = (int(v) for v in arrays["shape"])
+            stored = cls(lanes, dim, bool(keep_sets), n_layers)
+            for name in (*_COLUMNS, "shown", "contrasts", "sets"):
                 setattr(stored, name, arrays[name])
             slots = arrays["digest_slots"]
             digests = arrays["digests"].tobytes()

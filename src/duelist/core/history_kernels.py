@@ -37,6 +37,9 @@ def append_round(
     first: IntArray,
     second: IntArray,
     outcomes: IntArray,
+    weights: FloatArray,
+    layers: IntArray,
+    n_layers: int,
     features: FloatArray,
     table: IntArray,
     table_rows: Int32Array,
@@ -50,10 +53,18 @@ def append_round(
     """Count one duel in every lane.
 
     A contrast is kept as (lower row) - (higher row), so a pair shown in either order shares one row. Pairs whose arms have
-    no row number get a new row each.
+    no row number get a new row each. A duel counts by its weight in the statistics of its layer; weight 0 is not counted.
     """
-    lanes, dim, _ = contrasts.shape
-    for lane in range(lanes):
+    dim = contrasts.shape[1]
+    for lane in range(first.shape[0]):
+        for i in range(dim):
+            adversary[lane, 0, i] += features[lane, 1, i]
+            adversary[lane, 1, i] += features[lane, 0, i]
+        log_rows[lane] = -1
+        weight = weights[lane]
+        if weight == 0.0:
+            continue
+        group = lane * n_layers + layers[lane]
         low, high = first[lane], second[lane]
         won = outcomes[lane] > 0
         upper, lower = 0, 1
@@ -61,26 +72,23 @@ def append_round(
             low, high = high, low
             won = not won
             upper, lower = 1, 0
-        row = n_rows[lane]
+        row = n_rows[group]
         if low >= 0:
             key = pair_key(slot, low, high)
-            place = find_place(table[lane], key)
-            if table[lane, place] == key:
-                row = table_rows[lane, place]
+            place = find_place(table[group], key)
+            if table[group, place] == key:
+                row = table_rows[group, place]
             else:
-                table[lane, place] = key
-                table_rows[lane, place] = row
-        if row == n_rows[lane]:
-            n_rows[lane] += 1
+                table[group, place] = key
+                table_rows[group, place] = row
+        if row == n_rows[group]:
+            n_rows[group] += 1
             for i in range(dim):
-                contrasts[lane, i, row] = features[lane, upper, i] - features[lane, lower, i]
-        totals[lane, row] += 1.0
+                contrasts[group, i, row] = features[lane, upper, i] - features[lane, lower, i]
+        totals[group, row] += weight
         if not won:
-            losses[lane, row] += 1.0
+            losses[group, row] += weight
         log_rows[lane] = row
-        for i in range(dim):
-            adversary[lane, 0, i] += features[lane, 1, i]
-            adversary[lane, 1, i] += features[lane, 0, i]
 
 
 @kernel

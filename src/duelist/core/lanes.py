@@ -53,11 +53,16 @@ class Problem:
 
 def select_lanes(parameters: Parameters, lanes: slice, total: int) -> Parameters:
     """Hyper-parameters for some of the lanes: columns with a number for each of `total` lanes are cut to those lanes."""
-    columns = {
-        field.name: tuple(value)[lanes]
-        for field in fields(parameters)
-        if not isinstance(value := getattr(parameters, field.name), str)
-        and isinstance(value, Sequence | np.ndarray)
-        and len(value) == total
-    }
+    columns = {}
+    for field in fields(parameters):
+        value = getattr(parameters, field.name)
+        if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or np.shape(value) == (1,):
+            continue
+        if len(value) != total:
+            # Refused here, where all lanes are known: by chance it might fit the number of lanes of one block.
+            raise InvalidInputError(
+                f"{field.name} must be one number or one a lane ({total}); got {len(value)}. "
+                f"Repeat each value once for every trial."
+            )
+        columns[field.name] = tuple(value)[lanes]
     return replace(parameters, **columns) if columns else parameters

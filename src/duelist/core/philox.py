@@ -23,8 +23,9 @@ _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)
 _WEYL_0 = np.uint64(0x9E3779B97F4A7C15)
 _WEYL_1 = np.uint64(0xBB67AE8584CAA73B)
 _ROUNDS = 10
-_TO_UNIT = 2.0**-53
-_SHIFT = np.uint64(11)
+# 52 bits and a half: with 53 the largest word would round up to exactly 1.
+_TO_UNIT = 2.0**-52
+_SHIFT = np.uint64(12)
 
 
 def _typed_high_word(_context: Any, _left: Any, _right: Any) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from duelist.core.checks import FloatArray, IntArray
+import numpy as np
+import numpy.typing as npt
+
+from duelist.core.checks import FloatArray
 from duelist.core.compiled import kernel
 from duelist.core.philox import philox, to_unit
 from duelist.core.streams import Keys
@@ -17,11 +20,9 @@ def uniforms(out: FloatArray, keys: Keys, round_: int) -> None:
 
 
 @kernel
-def distinct_pairs(first: IntArray, second: IntArray, keys: Keys, round_: int, n_arms: int) -> None:
-    """Two different arms a lane, every ordered pair equally likely."""
-    for lane in range(first.shape[0]):
-        w0, w1, _w2, _w3 = philox(keys[lane], 1, round_, 0)
-        i = int(to_unit(w0) * n_arms)
-        j = int(to_unit(w1) * (n_arms - 1))
-        first[lane] = i
-        second[lane] = j if j < i else j + 1
+def arm_uniforms(out: FloatArray, prints: npt.NDArray[np.uint64], keys: Keys, round_: int) -> None:
+    """One uniform in (0, 1) an arm, out (lanes, n_arms), named by the arm's content: equal arms get equal numbers."""
+    for lane in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            w0, _w1, _w2, _w3 = philox(keys[lane], 1, round_, prints[lane, k])
+            out[lane, k] = to_unit(w0)

@@ -12,11 +12,10 @@ from duelist.core.actions import ActionSet, FiniteActions
 from duelist.core.checks import FloatArray, IntArray, finite_number, whole_number
 from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError
-from duelist.core.stream_kernels import uniforms
 from duelist.core.streams import Streams
 from duelist.environments.base import Regret
 from duelist.environments.cube_kernels import draw_corners
-from duelist.preferences.logistic import win_probability
+from duelist.environments.linear_truth import linear_outcomes, linear_regret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +81,8 @@ class LinearDuelsInstance:
 
     def outcomes(self, round_: int, duels: Duels) -> IntArray:
         """Who wins, (lanes,): +1 the first, -1 the second, by the Bradley-Terry-Luce model."""
-        chance = np.empty(len(self.theta))
-        uniforms(chance, self._streams.keys("outcome"), round_)
-        logits = np.einsum("ld,ld->l", self.theta, duels.contrast)
-        return np.where(chance < win_probability(logits), 1, -1)
+        return linear_outcomes(self.theta, self._streams, round_, duels)
 
     def regret(self, actions: ActionSet, duels: Duels) -> Regret:
         """What these duels cost, from the true utilities."""
-        best = actions.best(self.theta[:, None]).value[:, 0]
-        gaps = best[:, None] - np.einsum("ld,ljd->lj", self.theta, duels.features)
-        return Regret(gaps.mean(axis=1), gaps.min(axis=1), (win_probability(gaps) - 0.5).mean(axis=1))
+        return linear_regret(self.theta, actions, duels)

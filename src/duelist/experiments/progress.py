@@ -66,3 +66,26 @@ def progress_bar(label: str, total: int, *, show: bool | None) -> Iterator[Progr
         yield tick
     finally:
         bar.stop()
+
+
+class SweepDisplay:
+    """What runs, how far, and how long it will take: one line for the whole sweep, one for every running block."""
+
+    def add(self, key: str, title: str, steps: int) -> Progress:  # noqa: ARG002 - a display without a person watching
+        """A block is waiting; returns the function that hears of its lane-rounds."""
+        return lambda _amount: None
+
+    def finish(self, key: str) -> None:
+        """A block is done, or has failed."""
+
+
+@contextmanager
+def sweep_display(label: str, *, show: bool | None) -> Iterator[SweepDisplay]:
+    """A live display on standard error: always (True), never (False), or on a terminal (None)."""
+    if show is False or (show is None and not sys.stderr.isatty()):
+        yield SweepDisplay()
+        return
+    from duelist.experiments.live_display import LiveSweepDisplay
+
+    with LiveSweepDisplay(label) as display:
+        yield display

@@ -5,11 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from duelist.core.checks import one_of
+from duelist.policies.colstim import CoLSTIM
 from duelist.policies.fgts import FGTS
+from duelist.policies.maxinp import MaxInP
+from duelist.policies.maxpairucb import MaxPairUCB
+from duelist.policies.stad import StaD
+from duelist.policies.supcolstim import SupCoLSTIM
 from duelist.policies.uniform import Uniform
+from duelist.policies.vacdb import VACDB
 
 POLICIES: dict[str, type[Any]] = {
     "FGTS": FGTS,
+    "MaxInP": MaxInP,
+    "MaxPairUCB": MaxPairUCB,
+    "CoLSTIM": CoLSTIM,
+    "VACDB": VACDB,
+    "StaD": StaD,
+    "SupCoLSTIM": SupCoLSTIM,
     "Uniform": Uniform,
 }
 

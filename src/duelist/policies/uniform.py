@@ -1,4 +1,7 @@
-"""Uniform: two different arms at random. Learns nothing; the floor under every comparison."""
+"""Uniform: two different arms at random. Learns nothing; the floor under every comparison.
+
+Every arm gets a random number named by its content, and the two largest play: a uniform ordered pair of distinct arms.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.duels import Duels, duels_between
 from duelist.core.lanes import Problem
-from duelist.core.stream_kernels import distinct_pairs
+from duelist.core.stream_kernels import arm_uniforms
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
 
@@ -40,9 +43,10 @@ class Uniform:
     def choose(self, state: UniformState, actions: ActionSet, streams: Streams) -> tuple[Duels, UniformState]:
         """A pair of different arms in every lane."""
         finite = require_finite(self, actions)
-        first, second = np.empty(finite.lanes, dtype=np.int64), np.empty(finite.lanes, dtype=np.int64)
-        distinct_pairs(first, second, streams.keys("uniform pair"), state.asked, finite.n_arms)
-        return duels_between(finite, first, second), UniformState(state.asked + 1)
+        priority = np.empty((finite.lanes, finite.n_arms))
+        arm_uniforms(priority, finite.fingerprints, streams.keys("uniform pair"), state.asked)
+        order = np.argsort(-priority, axis=1, kind="stable")
+        return duels_between(finite, order[:, 0], order[:, 1]), UniformState(state.asked + 1)
 
     def learn(
         self,
@@ -53,6 +57,16 @@ class Uniform:
     ) -> UniformState:
         """Nothing to learn."""
         return state
+
+    def pair_probability(
+        self,
+        state: UniformState,  # noqa: ARG002 - every state plays alike
+        actions: ActionSet,
+        duels: Duels,  # noqa: ARG002 - and every pair
+    ) -> FloatArray:
+        """(lanes,) how likely this pair was, in this order: 1 / (K (K - 1))."""
+        n_arms = require_finite(self, actions).n_arms
+        return np.full(actions.lanes, 1.0 / (n_arms * (n_arms - 1)))
 
     def report(self, state: UniformState) -> dict[str, FloatArray]:  # noqa: ARG002 - a policy's signature
         """Nothing to tell."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +42,30 @@ class LinearPotential:
                 "a potential needs a PriorTerm: without a prior the posterior of separable data is improper."
             )
         self.prior: Prior = prior.prior
+        if not self.prior.precision > 0.0 and math.isinf(self.prior.radius):
+            raise ImproperPosteriorError(
+                f"the prior {self.prior!r} is flat on all of R^dim: with separable data, or a Feel-Good tilt, the posterior "
+                f"is improper. Use Gaussian(scale), or a ball: UniformBall(radius) or GaussianBall(scale, radius)."
+            )
+        self._check_shapes()
+
+    def _check_shapes(self) -> None:
+        """Kernels do not check bounds, so shapes are checked before they are reached."""
+        likelihood, feel_good = self._terms.get(PreferenceTerm), self._terms.get(FeelGoodTerm)
+        if isinstance(likelihood, PreferenceTerm):
+            lanes, dim, _ = likelihood.statistics.contrasts.shape
+            if (lanes, dim) != (self.lanes, self.dim) or likelihood.eta.shape != (self.lanes,):
+                raise InvalidInputError(
+                    f"a likelihood for {self.lanes} lanes of dimension {self.dim} needs contrasts and eta of that many; got "
+                    f"{lanes} lanes of dimension {dim} and eta of shape {likelihood.eta.shape}."
+                )
+        if isinstance(feel_good, FeelGoodTerm):
+            wanted = (self.lanes, self.chains, self.dim)
+            if feel_good.adversary.shape != wanted or feel_good.mu.shape != (self.lanes,):
+                raise InvalidInputError(
+                    f"a Feel-Good term needs an adversary of shape (lanes, chains, dim) = {wanted} and mu ({self.lanes},); got "
+                    f"{feel_good.adversary.shape} and {feel_good.mu.shape}."
+                )
 
     @cached_property
     def packed(self) -> LinearTerms:
@@ -55,9 +80,10 @@ class LinearPotential:
             n_rows, eta = np.zeros(self.lanes, dtype=np.int64), zero
         if isinstance(feel_good, FeelGoodTerm):
             sets, repeats, adversary, mu = feel_good.sets, feel_good.repeats, feel_good.adversary, feel_good.mu
+            ball_reach = feel_good.ball_reach
         else:
             sets, repeats = np.zeros((self.lanes, 0, self.dim, 0)), np.zeros(0)
-            adversary, mu = np.zeros((self.lanes, self.chains, self.dim)), zero
+            adversary, mu, ball_reach = np.zeros((self.lanes, self.chains, self.dim)), zero, 0.0
         return LinearTerms(
             np.full(self.lanes, float(self.prior.precision)),
             float(self.prior.radius),
@@ -70,6 +96,7 @@ class LinearPotential:
             repeats,
             adversary,
             mu,
+            ball_reach,
         )
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -81,6 +108,9 @@ class LinearPotential:
         return self._evaluate(theta)[1]
 
     def _evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if theta.shape != (self.lanes, self.chains, self.dim):
+            wanted = (self.lanes, self.chains, self.dim)
+            raise InvalidInputError(f"theta must be {wanted}, as (lanes, chains, dim); got {theta.shape}.")
         values, gradients = np.empty(theta.shape[:2]), np.empty(theta.shape)
         evaluate(np.ascontiguousarray(theta), self.packed, values, gradients)
         return values, gradients

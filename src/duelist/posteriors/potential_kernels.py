@@ -10,7 +10,7 @@ import numpy as np
 from duelist.core.action_kernels import first_maximum, utilities_into
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel
-from duelist.preferences.logistic_kernels import add_loss_gradient
+from duelist.preferences.logistic_kernels import add_loss_gradient, add_weighted_columns, slopes_alone
 
 
 class LinearTerms(NamedTuple):
@@ -27,6 +27,48 @@ class LinearTerms(NamedTuple):
     repeats: FloatArray  # (n_sets,)
     adversary: FloatArray  # (lanes, chains, dim)
     mu: FloatArray  # (lanes,)
+    ball_reach: float = 0.0
+
+
+@kernel
+def _set_to_prior(gradient: FloatArray, theta: FloatArray, precision: float) -> float:
+    """Overwrite the gradient with the prior's, and return |theta|^2."""
+    squared = 0.0
+    for i in range(theta.shape[0]):
+        squared += theta[i] * theta[i]
+        gradient[i] = precision * theta[i]
+    return squared
+
+
+@kernel
+def _add_feel_good(
+    gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, utilities: FloatArray
+) -> float:
+    """Return the Feel-Good tilt's share of the potential and add its gradient."""
+    mu = terms.mu[lane]
+    value = 0.0
+    for i in range(theta.shape[0]):
+        value += mu * terms.adversary[lane, chain, i] * theta[i]
+        gradient[i] += mu * terms.adversary[lane, chain, i]
+    for s in range(terms.repeats.shape[0]):
+        weight = mu * terms.repeats[s]
+        utilities_into(utilities, terms.sets[lane, s], theta)
+        best = first_maximum(utilities)
+        value -= weight * utilities[best]
+        for i in range(theta.shape[0]):
+            gradient[i] -= weight * terms.sets[lane, s, i, best]
+    if terms.ball_reach > 0.0:
+        # Balls: the support function R |theta| of each, added up. At 0 it has a kink, and 0 is a subgradient.
+        squared = 0.0
+        for i in range(theta.shape[0]):
+            squared += theta[i] * theta[i]
+        if squared > 0.0:
+            length = math.sqrt(squared)
+            weight = mu * terms.ball_reach
+            value -= weight * length
+            for i in range(theta.shape[0]):
+                gradient[i] -= weight * theta[i] / length
+    return value
 
 
 @kernel
@@ -37,11 +79,7 @@ def value_and_gradient(
 
     `scratch` is (2, n) with n at least the number of contrasts and of arms.
     """
-    dim = theta.shape[0]
-    squared = 0.0
-    for i in range(dim):
-        squared += theta[i] * theta[i]
-        gradient[i] = terms.precision[lane] * theta[i]
+    squared = _set_to_prior(gradient, theta, terms.precision[lane])
     if squared > terms.radius * terms.radius:
         return math.inf
     value: float = 0.5 * terms.precision[lane] * squared
@@ -50,27 +88,32 @@ def value_and_gradient(
         value += add_loss_gradient(
             gradient,
             theta,
-            terms.contrasts[lane, :, :n],
+            terms.contrasts[lane],
             terms.totals[lane, :n],
             terms.losses[lane, :n],
             terms.eta[lane],
             scratch[0, :n],
             scratch[1, :n],
         )
-    mu = terms.mu[lane]
-    if mu > 0.0:
-        for i in range(dim):
-            value += mu * terms.adversary[lane, chain, i] * theta[i]
-            gradient[i] += mu * terms.adversary[lane, chain, i]
-        utilities = scratch[0, : terms.sets.shape[3]]
-        for s in range(terms.repeats.shape[0]):
-            weight = mu * terms.repeats[s]
-            utilities_into(utilities, terms.sets[lane, s], theta)
-            best = first_maximum(utilities)
-            value -= weight * utilities[best]
-            for i in range(dim):
-                gradient[i] -= weight * terms.sets[lane, s, i, best]
+    if terms.mu[lane] > 0.0:
+        value += _add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
     return value
+
+
+@kernel
+def gradient_alone(
+    gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, scratch: FloatArray
+) -> None:
+    """The gradient of `value_and_gradient` without the value, for samplers that accept every step; the ball is ignored."""
+    _set_to_prior(gradient, theta, terms.precision[lane])
+    n = terms.n_rows[lane]
+    if n > 0:
+        logits, slopes = scratch[0, :n], scratch[1, :n]
+        utilities_into(logits, terms.contrasts[lane], theta)
+        slopes_alone(logits, terms.totals[lane, :n], terms.losses[lane, :n], slopes)
+        add_weighted_columns(gradient, terms.contrasts[lane], slopes, terms.eta[lane])
+    if terms.mu[lane] > 0.0:
+        _add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
 
 
 @kernel

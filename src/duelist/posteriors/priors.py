@@ -104,14 +104,22 @@ class GaussianBall:
         return 1.0 / (self.scale * self.scale)
 
     def sample(self, generator: np.random.Generator, dim: int) -> FloatArray:
-        """One exact draw, (dim,), by rejection from whichever envelope is tighter: the Gaussian or the uniform ball."""
-        gaussian_fits = self.radius > self.scale * math.sqrt(dim)
-        while True:
-            if gaussian_fits:
+        """One exact draw, (dim,), by rejection: of at worst about sqrt(dim) proposals one is accepted.
+
+        Where the ball holds most of the Gaussian, proposals are Gaussian. In a smaller ball, with c = radius^2 / scale^2,
+        the law of t = |theta| / radius is t^(dim-1) exp(-c t^2 / 2), which is at most exp(-c / 2) t^(dim-c-1) for c < dim - 1.
+        """
+        tightness = self.radius**2 * self.precision
+        if tightness >= max(dim - 1, 1):
+            while True:
                 theta = Gaussian(self.scale).sample(generator, dim)
-                accepted = bool(theta @ theta <= self.radius**2)
-            else:
-                theta = UniformBall(self.radius).sample(generator, dim)
-                accepted = bool(generator.random() < math.exp(-0.5 * self.precision * float(theta @ theta)))
-            if accepted:
-                return theta
+                if float(theta @ theta) <= self.radius**2:
+                    return theta
+        # In one dimension the envelope is the uniform law, since t^(-c) would be no better.
+        power = dim - tightness if dim > 1 else 1.0
+        while True:
+            t = (1.0 - generator.random()) ** (1.0 / power)
+            above_peak = t * t - 1.0 if dim > 1 else t * t
+            if generator.random() < math.exp((dim - power) * math.log(t) - 0.5 * tightness * above_peak):
+                direction = generator.standard_normal(dim)
+                return np.asarray(direction * (t * self.radius / np.linalg.norm(direction)))

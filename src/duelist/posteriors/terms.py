@@ -39,22 +39,25 @@ class FeelGoodTerm:
         repeats: (n_sets,) how often each was offered.
         adversary: (lanes, chains, dim) sum over rounds of the features of the arm that the *other* draw chose.
         mu: (lanes,) weight.
+        ball_reach: sum of the radii of the balls among the action sets of past rounds: their support functions add up to
+            ball_reach * |theta|.
     """
 
     sets: FloatArray
     repeats: FloatArray
     adversary: FloatArray
     mu: FloatArray
+    ball_reach: float = 0.0
 
     @classmethod
     def of(cls, statistics: Statistics, mu: FloatArray) -> FeelGoodTerm:
         """The tilt of both draws of a duel, from a history that keeps its action sets."""
-        if statistics.repeats.sum() == 0 and statistics.adversary.any():
+        if statistics.repeats.sum() == 0 and statistics.ball_reach == 0 and statistics.adversary.any():
             raise InvalidInputError(
                 "the Feel-Good term needs the action set of every past round, and this history did not keep them. "
                 "Start it with History.start(..., keep_sets=True)."
             )
-        return cls(statistics.sets, statistics.repeats, statistics.adversary, mu)
+        return cls(statistics.sets, statistics.repeats, statistics.adversary, mu, statistics.ball_reach)
 
 
 @dataclass(frozen=True)

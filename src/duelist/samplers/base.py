@@ -6,7 +6,7 @@ chains. The chains are a value, so they can be stored, compared and resumed; `po
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,7 +25,9 @@ class Chains(Protocol):
 
 
 class Sampler(Protocol):
-    """Moves chains towards a potential."""
+    """Moves chains towards a potential. `exact` says whether its draws have the posterior as their limit."""
+
+    exact: ClassVar[bool]
 
     def start(self, prior: Prior, streams: Streams, *, chains: int, dim: int) -> Any:
         """Chains at independent draws from the prior, one block of chains a lane."""
@@ -35,6 +37,41 @@ class Sampler(Protocol):
 
     def report(self, chains: Any) -> dict[str, FloatArray]:
         """Numbers for a person, one a lane: acceptance and the like."""
+
+
+class Trace(NamedTuple):
+    """The path of every chain.
+
+    Attributes:
+        path: (lanes, chains, draws, dim) positions.
+        energy: (lanes, chains, draws) the potential there.
+    """
+
+    path: FloatArray
+    energy: FloatArray
+
+
+@runtime_checkable
+class Tracer(Protocol):
+    """A sampler that can run many draws in one call, with whatever it tunes held fixed."""
+
+    def trace(self, potential: LinearPotential, chains: Any, streams: Streams, round_: int, draws: int) -> tuple[Any, Trace]:
+        """The chains after `draws` draws, and their path."""
+
+
+def traced(
+    sampler: Sampler, potential: LinearPotential, chains: Any, streams: Streams, round_: int, draws: int
+) -> tuple[Any, Trace]:
+    """Run `draws` draws from (round_) on: in one call where the sampler can, else one `advance` a draw."""
+    if isinstance(sampler, Tracer):
+        return sampler.trace(potential, chains, streams, round_, draws)
+    lanes, n_chains, dim = chains.position.shape
+    trace = Trace(np.empty((lanes, n_chains, draws, dim)), np.empty((lanes, n_chains, draws)))
+    for draw in range(draws):
+        chains = sampler.advance(potential, chains, streams, round_ + draw)
+        trace.path[:, :, draw] = chains.position
+        trace.energy[:, :, draw] = potential.value(chains.position)
+    return chains, trace
 
 
 def prior_draws(prior: Prior, streams: Streams, *, chains: int, dim: int, round_: int = 0) -> FloatArray:

@@ -15,9 +15,10 @@ import numpy as np
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
+from duelist.core.linear_kernels import cholesky_into, invert_lower
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms
-from duelist.preferences.logistic_kernels import cholesky_into, fit_lane
+from duelist.preferences.logistic_kernels import fit_lane
 
 _TOLERANCE = 1e-6  # on the Newton decrement: the mode to a thousandth of a posterior sd
 _MAX_ITERATIONS = 100
@@ -39,21 +40,6 @@ class Curvature(NamedTuple):
 
 
 @kernel
-def invert_lower(inverse: FloatArray, factor: FloatArray) -> None:
-    """Inverse of a lower triangular matrix."""
-    dim = factor.shape[0]
-    for column in range(dim):
-        for i in range(dim):
-            if i < column:
-                inverse[i, column] = 0.0
-            else:
-                entry = 1.0 if i == column else 0.0
-                for k in range(column, i):
-                    entry -= factor[i, k] * inverse[k, column]
-                inverse[i, column] = entry / factor[i, i]
-
-
-@kernel
 def curvature_lanes(
     mode: FloatArray, whitener: FloatArray, terms: LinearTerms, extra_precision: float, flags: IntArray
 ) -> None:
@@ -65,7 +51,7 @@ def curvature_lanes(
         flags[lane] = fit_lane(
             mode[lane],
             hessian,
-            terms.contrasts[lane, :, :n],
+            terms.contrasts[lane],
             terms.totals[lane, :n],
             terms.losses[lane, :n],
             terms.eta[lane],
@@ -84,18 +70,21 @@ def unknown_curvature(lanes: int, dim: int) -> Curvature:
     return Curvature(np.zeros((lanes, dim)), np.zeros((lanes, dim, dim)), -1)
 
 
+def flat_precision(potential: LinearPotential) -> float:
+    """Precision that stands in for a ball: the uniform law on radius R has covariance R^2 / (dim + 2) in every direction."""
+    radius = potential.prior.radius
+    return (potential.dim + 2) / radius**2 if math.isfinite(radius) else 0.0
+
+
 def renewed(curvature: Curvature, potential: LinearPotential) -> Curvature:
     """The curvature for this potential: the old one while the data have hardly grown, else a new one."""
     seen = curvature.observations
     if seen >= 0 and seen <= potential.observations <= seen + seen // _GROWTH:
         return curvature
     terms = potential.packed
-    dim = potential.dim
-    # The uniform law on a ball of radius R has covariance R^2 / (dim + 2) in every direction.
-    extra = (dim + 2) / terms.radius**2 if math.isfinite(terms.radius) else 0.0
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
     flags = np.empty(potential.lanes, dtype=np.int64)
-    curvature_lanes(mode, whitener, terms, extra, flags)
+    curvature_lanes(mode, whitener, terms, flat_precision(potential), flags)
     if (flags == 0).any() or not np.isfinite(mode).all():
         lane = int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1)))
         raise NonFiniteError(

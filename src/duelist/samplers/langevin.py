@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from duelist.core.errors import NonFiniteError
 from duelist.core.philox import fill_normals
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms, scratch_for, value_and_gradient
+from duelist.posteriors.potential_kernels import LinearTerms, gradient_alone, scratch_for
 from duelist.posteriors.priors import Prior
 from duelist.samplers.base import prior_draws
 
@@ -53,7 +53,7 @@ def langevin_lanes(
             theta = position[lane, chain]
             block = 1
             for _ in range(steps):
-                value_and_gradient(gradient, theta, lane, chain, terms, scratch)
+                gradient_alone(gradient, theta, lane, chain, terms, scratch)
                 block, _uniform = fill_normals(noise, keys[lane], block, round_, first_substream + chain)
                 squared = 0.0
                 for i in range(dim):
@@ -79,6 +79,8 @@ class Langevin:
         decay: factor of delta after every round (the paper: 0.99; 1 keeps it constant).
         warm_start: False starts every round from a fresh prior draw instead of the round before (the paper implies True).
     """
+
+    exact: ClassVar[bool] = False
 
     steps: int = 10
     step_size: float = 0.005

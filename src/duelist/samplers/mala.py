@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, scratch_for, value_and_gradient
 from duelist.posteriors.priors import Prior
-from duelist.samplers.base import prior_draws
+from duelist.samplers.base import Trace, prior_draws
 from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
 
 _TARGET_ACCEPTANCE = 0.574
@@ -81,14 +81,16 @@ def mala_lanes(
     round_: int,
     first_substream: int,
     steps: int,
+    keep_every: int,
     terms: LinearTerms,
     acceptance: FloatArray,
-    trace: FloatArray,
+    path: FloatArray,
+    energy: FloatArray,
 ) -> int:
     """Take `steps` steps with every chain in place. Returns -1, or the first lane whose potential is not finite.
 
-    `acceptance` (lanes, chains) is filled with the mean acceptance probability. Where `trace` (lanes, chains, steps, dim) is
-    not empty, it is filled with the path.
+    `acceptance` (lanes, chains) is filled with the mean acceptance probability. Position and potential after every
+    `keep_every`-th step go to `path` (lanes, chains, kept, dim) and `energy` (lanes, chains, kept), as far as these reach.
     """
     lanes, chains, dim = position.shape
     scratch = scratch_for(terms)
@@ -128,8 +130,10 @@ def mala_lanes(
                         theta[:] = proposal
                         gradient, new_gradient = new_gradient, gradient
                         slope, new_slope = new_slope, slope
-                if trace.shape[2] > 0:
-                    trace[lane, chain, step] = theta
+                kept = (step + 1) // keep_every - 1
+                if (step + 1) % keep_every == 0 and kept < path.shape[2]:
+                    path[lane, chain, kept] = theta
+                    energy[lane, chain, kept] = value
             acceptance[lane, chain] = accepted / steps
     return -1
 
@@ -143,6 +147,8 @@ class MALA:
         step_size: starting h in whitened coordinates; None for 1.65 dim^(-1/6), which suits a Gaussian. It adapts between
             rounds towards an acceptance of 0.574.
     """
+
+    exact: ClassVar[bool] = True
 
     steps: int = 10
     step_size: float | None = None
@@ -169,27 +175,26 @@ class MALA:
         self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int = 0
     ) -> MALAChains:
         """Take `steps` steps with every chain, then adapt the step size."""
-        moved, _ = self.trace(potential, chains, streams, round_, attempt, self.steps, keep=False)
-        return moved
+        moved, acceptance, _ = self._move(potential, chains, streams, round_, attempt, draws=0)
+        gain = (1.0 + chains.calls) ** -_ADAPTATION_DECAY
+        return moved._replace(log_step=chains.log_step + gain * (acceptance - _TARGET_ACCEPTANCE))
 
     def trace(
-        self,
-        potential: LinearPotential,
-        chains: MALAChains,
-        streams: Streams,
-        round_: int,
-        attempt: int,
-        steps: int,
-        *,
-        keep: bool = True,
-        adapt: bool = True,
-    ) -> tuple[MALAChains, FloatArray]:
-        """Take `steps` steps and return the chains and, if kept, their path (lanes, chains, steps, dim)."""
+        self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, draws: int
+    ) -> tuple[MALAChains, Trace]:
+        """Draw `draws` times, `steps` steps apart. The step size stays as it is, so the chains are Markov chains."""
+        moved, _, trace = self._move(potential, chains, streams, round_, 0, draws=draws)
+        return moved, trace
+
+    def _move(
+        self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int, *, draws: int
+    ) -> tuple[MALAChains, FloatArray, Trace]:
         curvature = renewed(chains.curvature, potential)
         position = chains.position.copy()
         lanes, n_chains, dim = position.shape
         acceptance = np.empty((lanes, n_chains))
-        path = np.empty((lanes, n_chains, steps if keep else 0, dim))
+        trace = Trace(np.empty((lanes, n_chains, draws, dim)), np.empty((lanes, n_chains, draws)))
+        steps = self.steps * max(draws, 1)
         bad_lane = mala_lanes(
             position,
             chains.log_step,
@@ -198,25 +203,26 @@ class MALA:
             round_,
             attempt * n_chains,
             steps,
+            self.steps,
             potential.packed,
             acceptance,
-            path,
+            trace.path,
+            trace.energy,
         )
         if bad_lane >= 0:
             raise NonFiniteError(
                 f"the potential at the chain's position in lane {bad_lane} is not finite. Features this large overflow; "
                 f"scale them so that |<theta, z>| stays below a few hundred."
             )
-        gain = (1.0 + chains.calls) ** -_ADAPTATION_DECAY if adapt else 0.0
         moved = MALAChains(
             position=position,
-            log_step=chains.log_step + gain * (acceptance - _TARGET_ACCEPTANCE),
+            log_step=chains.log_step,
             curvature=curvature,
             accepted=chains.accepted + steps * acceptance,
             proposed=chains.proposed + steps,
             calls=chains.calls + 1,
         )
-        return moved, path
+        return moved, acceptance, trace
 
     def report(self, chains: MALAChains) -> dict[str, FloatArray]:
         """Mean acceptance probability and step size, one a lane."""

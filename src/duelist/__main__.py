@@ -1,0 +1,6 @@
+"""`python -m duelist` is the same as `duelist`."""
+
+from duelist.cli.main import main
+
+if __name__ == "__main__":
+    main()

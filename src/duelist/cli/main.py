@@ -1,0 +1,71 @@
+"""The `duelist` command. Commands are loaded when they are called, so `duelist --help` imports no numerical library."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import NamedTuple, NoReturn
+
+import click
+
+from duelist.core.errors import DuelistError
+from duelist.version import __version__
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class LazyCommand(NamedTuple):
+    """Where a command lives, and its line in `duelist --help`."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+# To add a command: one file that holds a click command, and one line here.
+COMMANDS = {
+    "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
+    "run": LazyCommand("duelist.cli.run", "run", "Compare policies on the paper's problem: table, figure and data."),
+    "serve": LazyCommand("duelist.cli.serve", "serve", "Start the service and the page people vote on."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group that knows its commands' names and summaries without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        known = COMMANDS.get(cmd_name)
+        if known is None:
+            return None
+        command: click.Command = getattr(importlib.import_module(known.module), known.attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].summary) for name in sorted(COMMANDS)])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="duelist")
+def cli() -> None:
+    """Learn online from pairwise preferences: contextual dueling bandits."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line. Mistakes of the caller end in one line on standard error, never in a traceback."""
+    try:
+        status = cli.main(arguments, prog_name="duelist", standalone_mode=False)
+    except DuelistError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(EXIT_BAD_INPUT)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,81 @@
+"""`duelist policies`: what there is to choose from."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from duelist.policies.registry import POLICIES, policy_class
+
+_ARGUMENT = re.compile(r"^    (\w+): (.*)$")
+
+
+@click.command()
+@click.argument("name", required=False)
+def policies(name: str | None) -> None:
+    """List the policies, their parameters and defaults; with NAME, explain that policy's parameters."""
+    console = Console()
+    if name is None:
+        console.print(_overview())
+        console.print("Ask for one as NAME or NAME:parameter=value,...; `duelist policies NAME` explains the parameters.")
+    else:
+        chosen = policy_class(name)
+        console.print(f"[bold]{chosen.__name__}[/bold]: {escape(summary(chosen))}")
+        console.print(_parameters(chosen))
+
+
+def summary(policy: type[Any]) -> str:
+    """The first line of a policy's docstring."""
+    return (inspect.getdoc(policy) or "").split("\n", 1)[0]
+
+
+def default_of(field: Field[Any]) -> str:
+    """A parameter's default as a person would write it."""
+    value = field.default_factory() if field.default_factory is not MISSING else field.default
+    return "(required)" if value is MISSING else str(value)
+
+
+def explanations(policy: type[Any]) -> dict[str, str]:
+    """What the docstring's Args section says of each parameter."""
+    found: dict[str, str] = {}
+    parameter = None
+    _, _, section = (inspect.getdoc(policy) or "").partition("\nArgs:\n")
+    for line in section.splitlines():
+        argument = _ARGUMENT.match(line)
+        if argument:
+            parameter = argument[1]
+            found[parameter] = argument[2]
+        elif parameter and line.startswith("        "):
+            found[parameter] += " " + line.strip()
+        else:
+            break
+    return found
+
+
+def _overview() -> Table:
+    table = Table(title="Policies", title_justify="left")
+    table.add_column("policy", style="bold", no_wrap=True)
+    table.add_column("what it does")
+    table.add_column("parameters and defaults")
+    for name, policy in POLICIES.items():
+        parameters = ", ".join(f"{field.name}={default_of(field)}" for field in fields(policy))
+        table.add_row(name, escape(summary(policy)), escape(parameters) or "none")
+    return table
+
+
+def _parameters(policy: type[Any]) -> Table:
+    table = Table()
+    table.add_column("parameter", style="bold", no_wrap=True)
+    table.add_column("default", no_wrap=True)
+    table.add_column("meaning")
+    meanings = explanations(policy)
+    for field in fields(policy):
+        table.add_row(field.name, escape(default_of(field)), escape(meanings.get(field.name, "")))
+    return table

@@ -1,0 +1,36 @@
+"""CoLSTIM's perturbation, which SupCoLSTIM uses too: clipped Gumbel noise, an arm's own or shared by all."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from duelist.core.actions import FiniteActions
+from duelist.core.checks import FloatArray
+from duelist.core.stream_kernels import arm_uniforms, uniforms
+from duelist.core.streams import Streams
+
+
+def theory_radius(dim: int, horizon: int) -> float:
+    """The paper's c_1 = C = sqrt(d log T)."""
+    return math.sqrt(dim * math.log(max(horizon, 2)))
+
+
+def coupled_noise(
+    actions: FiniteActions, streams: Streams, asked: int, *, since: int, horizon: int, clip: float | None
+) -> FloatArray:
+    """Clipped Gumbel noise (lanes, n_arms) for the round after `asked` others, `since` of them after the warm-up.
+
+    With probability p_t = min(1, sqrt(d log(d T) / t)) every arm has its own, else all share one: early rounds explore, late
+    ones follow the estimate. Noise is named by an arm's content, so equal arms are perturbed alike.
+    """
+    lanes, dim = actions.lanes, actions.dim
+    own_chance = min(1.0, math.sqrt(dim * math.log(max(dim * horizon, 2)) / (since + 1)))
+    coin, shared, own = np.empty(lanes), np.empty(lanes), np.empty((lanes, actions.n_arms))
+    uniforms(coin, streams.keys("coupling"), asked)
+    uniforms(shared, streams.keys("shared noise"), asked)
+    arm_uniforms(own, actions.fingerprints, streams.keys("arm noise"), asked)
+    uniform = np.where((coin < own_chance)[:, None], own, shared[:, None])
+    limit = theory_radius(dim, horizon) if clip is None else clip
+    return np.asarray(np.clip(-np.log(-np.log(uniform)), -limit, limit))

@@ -1,0 +1,130 @@
+"""What is returned by an offline run: draws, and how far to trust them.
+
+R-hat and effective sample sizes are the rank-normalised ones of Vehtari et al. (2021), computed by arviz-stats for every
+coordinate and for the energy. They tell whether chains agree and how many independent draws theirs are worth. They do
+*not* see a bias that all chains share: that is what the reference posteriors and the calibration suite are for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from duelist.core.checks import FloatArray, finite_number
+
+RHAT_LIMIT = 1.01
+ESS_LIMIT = 400.0
+ACCEPTANCE_LIMIT = 0.1
+
+
+class PoorSamplingWarning(UserWarning):
+    """The draws should not be used as they are; the message says why and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostics:
+    """How well the chains mixed.
+
+    Attributes:
+        rhat: (dim,) disagreement between chains; 1 is none, above 1.01 is too much.
+        ess_bulk: (dim,) independent draws that the centre is worth; below 400 is too few.
+        ess_tail: (dim,) independent draws that the 5 % and 95 % quantiles are worth; below 400 is too few.
+        energy_rhat: the same for the potential of the draws.
+        energy_ess: bulk effective size of the potential of the draws.
+        acceptance: (chains,) mean acceptance probability; 1 for a sampler without an accept step.
+    """
+
+    rhat: FloatArray
+    ess_bulk: FloatArray
+    ess_tail: FloatArray
+    energy_rhat: float
+    energy_ess: float
+    acceptance: FloatArray
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is bad, each with its value and its limit; empty for a run that can be used."""
+        found = []
+        # Written with `not`, so that a NaN (a chain that never moved) is bad too.
+        rhat = float(max(self.rhat.max(), self.energy_rhat))
+        if not rhat <= RHAT_LIMIT:
+            found.append(f"R-hat is {rhat:.3f} (limit {RHAT_LIMIT:g}): the chains do not agree")
+        ess = float(min(self.ess_bulk.min(), self.ess_tail.min(), self.energy_ess))
+        if not ess >= ESS_LIMIT:
+            found.append(f"the smallest effective sample size is {ess:.0f} (limit {ESS_LIMIT:g})")
+        lowest = float(self.acceptance.min())
+        if not lowest >= ACCEPTANCE_LIMIT:
+            found.append(f"a chain accepted {lowest:.1%} of its proposals (limit {ACCEPTANCE_LIMIT:.0%})")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosteriorDraws:
+    """Draws from a posterior.
+
+    Attributes:
+        draws: (chains, draws, dim).
+        energy: (chains, draws) potential of each draw, -log density up to a constant.
+        diagnostics: how well the chains mixed.
+        sampler: who drew them.
+        exact: whether the sampler's draws have the posterior as their limit, with no error left however long it runs.
+    """
+
+    draws: FloatArray
+    energy: FloatArray
+    diagnostics: Diagnostics
+    sampler: str
+    exact: bool
+
+    @property
+    def flat(self) -> FloatArray:
+        """(chains * draws, dim) the draws of all chains in one table."""
+        return self.draws.reshape(-1, self.draws.shape[-1])
+
+    @property
+    def mean(self) -> FloatArray:
+        """(dim,) posterior mean."""
+        return np.asarray(self.flat.mean(axis=0))
+
+    @property
+    def sd(self) -> FloatArray:
+        """(dim,) posterior standard deviation."""
+        return np.asarray(self.flat.std(axis=0, ddof=1))
+
+    def interval(self, level: float = 0.9) -> FloatArray:
+        """(dim, 2) the central interval that holds each coordinate with probability `level`."""
+        finite_number("level", level, above=0.0, at_most=1.0)
+        return np.asarray(np.quantile(self.flat, [0.5 - level / 2, 0.5 + level / 2], axis=0).T)
+
+
+def diagnose(draws: FloatArray, energy: FloatArray, acceptance: FloatArray) -> Diagnostics:
+    """Diagnostics of draws (chains, draws, dim) with energy (chains, draws)."""
+    # Only the NumPy part of arviz-stats, on first use: it brings scipy.signal, which takes longer to import than duelist.
+    array_stats: Any = importlib.import_module("arviz_stats.base").array_stats
+
+    columns = np.concatenate([draws, energy[..., None]], axis=2)
+    # Chains that stand still have no variance: the result is NaN, which `complaints` reports in words.
+    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rhat = np.asarray(array_stats.rhat(columns, chain_axis=0, draw_axis=1))
+        bulk = np.asarray(array_stats.ess(columns, chain_axis=0, draw_axis=1, method="bulk"))
+        tail = np.asarray(array_stats.ess(columns, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95)))
+    return Diagnostics(
+        rhat=rhat[:-1],
+        ess_bulk=bulk[:-1],
+        ess_tail=tail[:-1],
+        energy_rhat=float(rhat[-1]),
+        energy_ess=float(bulk[-1]),
+        acceptance=acceptance,
+    )
+
+
+def warn_if_poor(diagnostics: Diagnostics, advice: str, stacklevel: int) -> None:
+    """Warn when a run should not be used as it is."""
+    complaints = diagnostics.complaints
+    if complaints:
+        warnings.warn(f"{'; '.join(complaints)}. {advice}", PoorSamplingWarning, stacklevel=stacklevel + 1)

@@ -1,0 +1,113 @@
+"""The regret figure shows what was measured, legibly and without global state."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import duelist
+from duelist.core.errors import DuelistError, InvalidInputError
+from duelist.experiments.compare import Comparison
+from duelist.plotting.files import save_figure
+from duelist.plotting.lines import DASHES, OKABE_ITO, line_of
+from duelist.plotting.regret import beyond_the_frame, regret_figure
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    environment = duelist.LinearDuels(dim=4, arms=6)
+    policies = {"one": duelist.Uniform(), "two": duelist.Uniform()}
+    return duelist.compare(policies, environment, rounds=40, trials=5, seed=1, progress=False)
+
+
+def test_the_left_panel_is_the_mean_and_the_right_one_the_median(comparison: Comparison) -> None:
+    left, right = regret_figure(comparison).axes
+    regret = comparison.runs["one"].regret
+    by_label = [{line.get_label(): line for line in axes.get_lines()} for axes in (left, right)]
+    np.testing.assert_allclose(np.asarray(by_label[0]["one"].get_ydata(), dtype=float), regret.mean(axis=0))
+    np.testing.assert_allclose(np.asarray(by_label[1]["one"].get_ydata(), dtype=float), np.median(regret, axis=0))
+    np.testing.assert_array_equal(by_label[0]["one"].get_xdata(), np.arange(1, 41))
+
+
+def test_bands_are_one_sd_and_the_outer_quantiles(comparison: Comparison) -> None:
+    left, right = regret_figure(comparison).axes
+    regret = comparison.runs["one"].regret
+    highest = [
+        float(np.asarray(axes.collections[0].get_paths()[0].vertices, dtype=float)[:, 1].max()) for axes in (left, right)
+    ]
+    assert highest[0] == pytest.approx(float((regret.mean(axis=0) + regret.std(axis=0)).max()))
+    assert highest[1] == pytest.approx(float(np.quantile(regret, 0.95, axis=0).max()))
+
+
+def test_long_runs_are_thinned_and_keep_both_ends() -> None:
+    run = duelist.simulate(duelist.Uniform(), duelist.LinearDuels(dim=3, arms=4), rounds=3000, trials=2, seed=0, progress=False)
+    left, _ = regret_figure(Comparison({"Uniform": run})).axes
+    rounds = np.asarray(left.get_lines()[0].get_xdata())
+    assert len(rounds) <= 500
+    assert (rounds[0], rounds[-1]) == (1, 3000)
+
+
+def test_drawing_leaves_pyplot_alone(comparison: Comparison) -> None:
+    pyplot = sys.modules.pop("matplotlib.pyplot", None)
+    try:
+        regret_figure(comparison)
+        assert "matplotlib.pyplot" not in sys.modules
+    finally:
+        if pyplot is not None:
+            sys.modules["matplotlib.pyplot"] = pyplot
+
+
+def test_the_same_figure_is_the_same_bytes(comparison: Comparison, tmp_path: Path) -> None:
+    once = save_figure(regret_figure(comparison), tmp_path / "once")
+    again = save_figure(regret_figure(comparison), tmp_path / "again")
+    assert [path.suffix for path in once] == [".png", ".pdf"]
+    assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]
+
+
+def test_neighbouring_lines_differ_in_colour_and_in_dashes() -> None:
+    lines = [line_of(number) for number in range(len(OKABE_ITO) * len(DASHES))]
+    assert len(set(lines)) == len(lines)
+    for number in range(len(lines) - 1):
+        assert lines[number].colour != lines[number + 1].colour
+        assert lines[number].dashes != lines[number + 1].dashes
+
+
+@pytest.mark.parametrize(
+    ("finals", "outside"),
+    [
+        ({"a": 300.0, "b": 200.0, "floor": 4000.0}, {"floor"}),
+        ({"a": 300.0, "b": 200.0, "c": 700.0}, set()),
+        ({"a": 300.0, "b": 2000.0, "c": 4000.0}, {"b", "c"}),
+        ({"a": 0.0, "b": 10.0}, set()),
+        ({"alone": 5.0}, set()),
+    ],
+)
+def test_only_policies_far_above_all_others_leave_the_frame(finals: dict[str, float], outside: set[str]) -> None:
+    assert beyond_the_frame(finals) == outside
+
+
+def test_a_policy_that_leaves_the_frame_is_named_with_its_regret() -> None:
+    environment = duelist.LinearDuels(dim=3, arms=4)
+    run = duelist.simulate(duelist.Uniform(), environment, rounds=50, trials=2, seed=0, progress=False)
+    regret = 100 * run.regret
+    worse = type(run)(**{**vars(run), "regret": regret})
+    figure = regret_figure(Comparison({"good": run, "bad": worse}))
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels[0] == "good"
+    assert f"{regret[:, -1].mean():,.0f}" in labels[1]
+    assert figure.axes[0].get_ylim()[1] < regret[:, -1].mean()
+
+
+def test_an_empty_comparison_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="at least one run"):
+        regret_figure(Comparison({}))
+
+
+def test_without_matplotlib_the_error_says_what_to_install(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(DuelistError, match=r'pip install "duelist\[plot\]"'):
+        regret_figure(comparison)
