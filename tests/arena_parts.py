@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import numpy as np
+
 from duelist.service.arena_spec import ArenaSpec
 from duelist.service.decisions import Decision
 from duelist.service.events import Event

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+
 from duelist.journal.base import Journal
 from duelist.journal.memory import MemoryJournal
 from duelist.service.app import create_app

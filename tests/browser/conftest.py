@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
 from service_parts import Running, running_service
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conftest import Watched
 from playwright.sync_api import BrowserContext, Page, expect
+
+from browser.conftest import Watched
 from service_parts import Running
 
 FRUIT = ("Apple", "Banana", "Cherry", "Damson", "Elderberry")
@@ -118,7 +119,10 @@ def test_item_text_cannot_become_script_or_markup(page: Page, service: Running, 
 
 
 def test_markdown_is_shown_as_elements(page: Page, service: Running) -> None:
-    text = "# Title\n\nSome *soft* and **strong** [link](https://example.org/a).\n\n1. one\n2. two\n   - inner\n\n```\n<x> & y\n```\n> said\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    text = (
+        "# Title\n\nSome *soft* and **strong** [link](https://example.org/a).\n\n1. one\n2. two\n   - inner\n\n"
+        "```\n<x> & y\n```\n> said\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    )
     items = [{"name": "x", "content": text, "format": "markdown"}, {"name": "y", "content": "plain *text*", "format": "text"}]
     arena = service.create(items=items)
     page.goto(f"/arena/{arena}")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from arena_parts import Stage, spec
 from duelist.core.errors import SavedStateError
 from duelist.service.errors import ConflictError, NotFoundError, RefusedError

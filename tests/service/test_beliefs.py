@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from arena_parts import Stage
 from duelist.service.beliefs import believe, evidence, posterior_draws
 from duelist.service.explain import explain
@@ -10,7 +11,7 @@ from duelist.service.vote_statistics import potential_of
 
 
 def brute_force_posterior(wins: list[tuple[int, int]], n_items: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of the Bradley-Terry posterior with a standard normal prior, by importance sampling from the prior."""
+    """Mean and covariance of the Bradley-Terry posterior with a standard normal prior, by weighting draws of the prior."""
     theta = np.random.default_rng(5).standard_normal((400_000, n_items))
     weight = np.zeros(len(theta))
     for winner, loser in wins:

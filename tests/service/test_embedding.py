@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from duelist.core.errors import InvalidInputError
 from duelist.service.embedding import HashingEmbedder
 

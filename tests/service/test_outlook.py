@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from arena_parts import Stage
 from duelist.service.outlook import favourites, pair_probability
 

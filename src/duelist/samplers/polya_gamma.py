@@ -230,9 +230,7 @@ class PolyaGamma:
                 f"the Polya-Gamma sampler met a number that is not finite in lane {bad_lane}. Features this large overflow; "
                 f"scale them so that |<theta, z>| stays below a few hundred."
             )
-        return PolyaGammaChains(
-            position, curvature, chains.accepted + self.steps * acceptance, chains.proposed + self.steps
-        )
+        return PolyaGammaChains(position, curvature, chains.accepted + self.steps * acceptance, chains.proposed + self.steps)
 
     def report(self, chains: PolyaGammaChains) -> dict[str, FloatArray]:
         """Mean acceptance probability, one a lane."""

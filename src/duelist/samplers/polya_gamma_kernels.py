@@ -109,7 +109,7 @@ def polya_gamma_truncated(tape: Tape, b: float, c: float) -> float:
 
 @kernel
 def log_cosh_error(u: float) -> float:
-    """log cosh(u/2) less the logarithm of what the truncated sum (b = 1) puts in its place; 9e-7 at u = 5."""
+    """Log cosh(u/2) less the logarithm of what the truncated sum (b = 1) puts in its place; 9e-7 at u = 5."""
     tilt = 0.5 * u * u
     replaced = _REST_SHAPE * math.log1p(tilt / _REST_RATE)
     for k in range(1, _TERMS + 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from fastapi import APIRouter, Response
 
@@ -28,7 +28,7 @@ from duelist.service.schemas import (
 from duelist.service.timeline import timeline
 
 router = APIRouter(tags=["insight"])
-_FILES = {
+_FILES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One row a comparison.",
         "content": {

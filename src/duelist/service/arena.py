@@ -1,8 +1,8 @@
 """An arena: a fold over its events.
 
-Two kinds of methods. Those that *decide* (`ask`, `tell`, `undo`, `add`, ...) look at the state, refuse what cannot be, and return
-the event that would happen; they change nothing that a replay would not. `apply` lets an event happen. The journal stands between
-the two: whoever runs an arena appends the event before acknowledging it, so the state after a restart is the same fold again.
+Two kinds of methods. Those that *decide* (`ask`, `tell`, `undo`, `add`, ...) look at the state, refuse what cannot be, and
+return the event that would happen; they change nothing that a replay would not. `apply` lets an event happen. The journal
+stands between the two: whoever runs an arena appends the event before acknowledging it, so a restart is the same fold again.
 
 Time is a number in each event and never read here, so replaying needs no clock.
 """
@@ -113,11 +113,11 @@ class Arena:
             return None
         if decision.outcome is not Outcome.OPEN:
             raise ConflictError(
-                f"ask {decision.id} was answered before, and differently. Each ask counts once; undo it first if there is still time."
+                f"ask {decision.id} was answered before, and differently. Each ask counts once; undo it first, in time."
             )
         if self.sent is not None and decision.number not in self.sent.waiting:
             raise ConflictError(
-                f"ask {decision.id} was dropped: more than {self.sent.most_waiting} later asks came without an answer. Ask anew."
+                f"ask {decision.id} was dropped: more than {self.sent.most_waiting} later asks came without an answer."
             )
         event: Event = {
             "kind": "told",
@@ -137,8 +137,8 @@ class Arena:
             raise ConflictError(f"ask {decision.id} has no answer to undo.")
         if decision.number not in self.held:
             raise ConflictError(
-                f"the answer to ask {decision.id} can no longer be undone: that is possible for {self.spec.undo_ms / 1000:g} s, "
-                f"by a named voter, and until that voter answers another ask."
+                f"the answer to ask {decision.id} can no longer be undone: that is possible for "
+                f"{self.spec.undo_ms / 1000:g} s, by a named voter, and until that voter answers another ask."
             )
         if self.voters.get(voter) != decision.voter:
             raise ConflictError(f"the answer to ask {decision.id} was given by another voter, who alone may undo it.")
@@ -190,7 +190,8 @@ class Arena:
         if batch in self.batches:
             if self.batches[batch] != len(votes):
                 raise ConflictError(
-                    f"batch {batch!r} was imported before with {self.batches[batch]} votes; got {len(votes)}. Name the new one differently."
+                    f"batch {batch!r} was imported before with {self.batches[batch]} votes; got {len(votes)}. "
+                    f"Name the new one differently."
                 )
             return None
         rows = []

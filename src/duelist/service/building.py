@@ -19,6 +19,7 @@ from duelist.service.schemas import LARGEST_FEATURE, MAX_DIM, NewArena, NewItem,
 from duelist.version import __version__
 
 _DEFAULT_EMBEDDER = "hashing"
+_NOT_SETTINGS = ("kind", "prior")
 
 
 def spec_of(request: NewArena, embedders: dict[str, Embedder]) -> ArenaSpec:
@@ -88,8 +89,9 @@ def items_of(
 def _policy_of(choice: PolicyChoice) -> dict[str, object]:
     try:
         kind = policy_class(choice.name).__name__
-        if "prior" in choice.settings or "sampler" in choice.settings and not isinstance(choice.settings["sampler"], str):
-            raise RefusedError("set the prior by prior_scale, and the sampler by its name.")
+        for name in _NOT_SETTINGS:
+            if name in choice.settings:
+                raise RefusedError(f"{name} is not a setting: choose the policy by its name, and its prior by prior_scale.")
         description: dict[str, object] = {"kind": kind, **choice.settings}
         if choice.prior_scale is not None:
             description["prior"] = {"kind": "Gaussian", "scale": choice.prior_scale}

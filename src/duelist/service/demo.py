@@ -9,21 +9,24 @@ from duelist.service.schemas import NewArena
 DEMO_ID = "demo"
 
 _ANSWERS: tuple[tuple[str, str], ...] = (
-    ("One sentence", "Yes, but only if the bread was baked the day before; fresh bread tears."),
+    ("One sentence", "Let it cool first, then saw with a serrated knife instead of pressing."),
     (
         "Steps",
-        "1. Let the loaf cool completely.\n2. Use a long knife with teeth.\n3. **Saw, do not press.** The weight of the blade is enough."
-        "\n4. Turn the loaf on its side if the crust is hard.",
+        "1. Let the loaf cool completely.\n"
+        "2. Use a long knife with teeth.\n"
+        "3. **Saw, do not press.** The weight of the blade is enough.\n"
+        "4. Turn the loaf on its side if the crust is hard.",
     ),
     (
         "Reasons first",
-        "A crust is dry and stiff, the crumb is soft and springy. Pressing squeezes the crumb before the crust gives way, so the slice "
-        "ends up thin at the top and thick at the bottom. *Sawing* cuts the crust first. A warm loaf has not set yet: wait an hour.",
+        "A crust is dry and stiff, the crumb is soft and springy. Pressing squeezes the crumb before the crust gives way, so "
+        "the slice ends up thin at the top and thick at the bottom. *Sawing* cuts the crust first. A warm loaf has not set "
+        "yet: wait an hour.",
     ),
     (
         "A question back",
-        "What kind of bread is it? A sandwich loaf wants a thin, sharp blade; a country loaf wants teeth. If you tell me, I can be more "
-        "exact.",
+        "What kind of bread is it? A sandwich loaf wants a thin, sharp blade; a country loaf wants teeth. If you tell me, I "
+        "can be more exact.",
     ),
     (
         "A comparison",
@@ -32,8 +35,8 @@ _ANSWERS: tuple[tuple[str, str], ...] = (
     ),
     (
         "A little story",
-        "My grandmother cut towards herself, loaf against her apron, and never once looked. The rest of us should put it on a board, "
-        "wait until it is cold, and let a serrated knife do the work.",
+        "My grandmother cut towards herself, loaf against her apron, and never once looked. The rest of us should put it on a "
+        "board, wait until it is cold, and let a serrated knife do the work.",
     ),
 )
 

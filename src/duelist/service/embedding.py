@@ -7,6 +7,7 @@ embedder that changes or disappears cannot change what was learnt.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -35,8 +36,8 @@ class Embedder(Protocol):
 class HashingEmbedder:
     """Words and pairs of neighbouring words, hashed into `dim` signed counts and scaled to length one.
 
-    Each token adds +sqrt(count) or -sqrt(count) to one of `dim` places, both chosen by a hash of the token. Inner products of two
-    rows estimate the overlap of the two texts without bias, because the signs of colliding tokens are independent.
+    Each token adds +sqrt(count) or -sqrt(count) to one of `dim` places, both chosen by a hash of the token. Inner products of
+    two rows estimate the overlap of the two texts without bias, because the signs of colliding tokens are independent.
 
     Example:
         >>> rows = HashingEmbedder(dim=64).embed(["a short answer", "a short answer", "something else entirely"])
@@ -57,7 +58,7 @@ class HashingEmbedder:
         for row, text in zip(rows, texts, strict=True):
             words = _WORD.findall(text.lower())
             tokens = Counter(words)
-            tokens.update(f"{left} {right}" for left, right in zip(words, words[1:], strict=False))
+            tokens.update(f"{left} {right}" for left, right in itertools.pairwise(words))
             for token, count in tokens.items():
                 code = int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little")
                 sign = 1.0 if code & 1 else -1.0

@@ -5,7 +5,8 @@
 | created | `spec`, `items` |
 | added | `items` |
 | retired, returned | `item` (number) |
-| asked | `number`, `token`, `first`, `second` (item numbers), `flipped`, `line_up`, `stream`, `policy`, `version`, `probability`, `explored`, `drawn`, and `request` and `features` where they came with the ask |
+| asked | `number`, `token`, `first`, `second` (item numbers), `flipped`, `line_up`, `stream`, `policy`, `version`,
+  `probability`, `explored`, `drawn`, and `request` and `features` where they came with the ask |
 | told | `number`, `outcome`, `voter` where there is one |
 | undone | `number` |
 | imported | `batch`, `votes`: [first, second, outcome] |

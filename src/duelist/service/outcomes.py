@@ -1,7 +1,8 @@
 """What a person may say about two candidates.
 
-Every outcome is kept in the journal. Policies learn from wins only: a tie, "both bad" and a skip say nothing about which of the
-two is better under a model that knows wins and losses alone, and counting a tie as half a win each way would be inventing votes.
+Every outcome is kept in the journal. Policies learn from wins only: a tie, "both bad" and a skip say nothing about which of
+the two is better under a model that knows wins and losses alone, and counting a tie as half a win each way would be inventing
+votes.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Outlook:
 
 
 def favourites(utilities: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How often each row of utilities (n_arms, draws) is best, and how often each is second behind each: counts, (K,) and (K, K)."""
+    """How often each row of utilities (n_arms, draws) is best, (n_arms,), and second behind each, (n_arms, n_arms)."""
     n_arms, draws = utilities.shape
     best = utilities.argmax(axis=0)
     behind = utilities.copy()

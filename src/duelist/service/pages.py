@@ -1,4 +1,4 @@
-"""Routes: the page, its files, health and metrics. None of them needs a key, and none changes anything but the caller's cookie."""
+"""Routes: the page, its files, health and metrics. None needs a key, and none changes anything but the caller's cookie."""
 
 from __future__ import annotations
 

@@ -62,7 +62,8 @@ class RequestFeatures:
         if decision.number not in self.waiting:
             return np.zeros((2, self.dim))
         actions, members = self.waiting[decision.number]
-        return actions.features[0][[members.index(decision.first), members.index(decision.second)]]
+        rows: FloatArray = actions.features[0]
+        return rows[[members.index(decision.first), members.index(decision.second)]]
 
     def means(self, numbers: tuple[int, ...]) -> FloatArray:
         """Mean features (len(numbers), dim) with which each item was offered; zeros where it never was."""

@@ -1,4 +1,4 @@
-"""All wins of an arena as sufficient statistics: distinct contrasts, how often each was shown, how often its first item lost."""
+"""All wins of an arena as sufficient statistics: distinct contrasts, how often each was shown and its first item lost."""
 
 from __future__ import annotations
 
