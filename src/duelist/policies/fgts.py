@@ -76,6 +76,9 @@ class FGTS:
         same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
             to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
             and takes the runner-up live, where nobody is shown the same thing twice.
+        discount: forgetting, for tastes that drift: every vote multiplies the weight of all votes before it by this, in the
+            likelihood and the Feel-Good term alike. 0.999 remembers about the last thousand votes; 1 never forgets. The
+            anytime schedule then counts remembered rounds.
 
     eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
 
@@ -94,6 +97,7 @@ class FGTS:
     prior: Prior = field(default_factory=Gaussian)
     sampler: str | Sampler = "mala"
     same_arm: str = "auto"
+    discount: float = 1.0
 
     def __post_init__(self) -> None:
         if self.eta != "theory":
@@ -113,6 +117,7 @@ class FGTS:
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
         one_of("same_arm", self.same_arm, SAME_ARM)
+        finite_number("discount", self.discount, above=0.0, at_most=1.0)
         if isinstance(self.sampler, str):
             sampler_named(self.sampler)
 
@@ -127,7 +132,7 @@ class FGTS:
         else:
             strength, horizon = per_lane("mu", self.mu, lanes), 1
         return FGTSState(
-            history=History.start(lanes=lanes, dim=problem.dim, keep_sets=bool(strength.any())),
+            history=History.start(lanes=lanes, dim=problem.dim, keep_sets=bool(strength.any()), discount=float(self.discount)),
             chains=self._sampler.start(self.prior, streams, chains=2, dim=problem.dim),
             asked=0,
             eta=per_lane("eta", THEORY_ETA if self.eta == "theory" else self.eta, lanes),
@@ -143,11 +148,11 @@ class FGTS:
             PriorTerm(self.prior),
             PreferenceTerm(statistics, state.eta),
         ]
-        rounds = state.history.rounds
+        rounds, remembered = state.history.rounds, state.history.effective_rounds
         if rounds and (statistics.repeats.size or statistics.ball_reach):
-            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or rounds)))
-        _, dim, _ = statistics.contrasts.shape
-        return LinearPotential(*terms, lanes=state.history.lanes, chains=2, dim=dim, observations=rounds)
+            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or remembered)))
+        lanes, dim, _ = statistics.contrasts.shape
+        return LinearPotential(*terms, lanes=lanes, chains=2, dim=dim, observations=rounds, memory=remembered)
 
     def choose(self, state: FGTSState, actions: ActionSet, streams: Streams) -> tuple[Duels, FGTSState]:
         """Draw theta_1 and theta_2 and play the best arm of each."""

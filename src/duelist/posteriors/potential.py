@@ -25,12 +25,16 @@ class LinearPotential:
         chains: draws a lane, 2 for a duel.
         dim: length of theta.
         observations: number of duels behind the likelihood; samplers renew what they tuned as it grows.
+        memory: what those duels add up to where old ones are discounted; None if each counts in full.
 
     The Feel-Good tilt is a term you add: a potential without one is plain Thompson sampling's.
     """
 
-    def __init__(self, *terms: Term, lanes: int, chains: int, dim: int, observations: int = 0) -> None:
+    def __init__(
+        self, *terms: Term, lanes: int, chains: int, dim: int, observations: int = 0, memory: float | None = None
+    ) -> None:
         self.lanes, self.chains, self.dim, self.observations = lanes, chains, dim, observations
+        self.memory = float(observations) if memory is None else memory
         self._terms: dict[type, Term] = {}
         for term in terms:
             if type(term) in self._terms:
