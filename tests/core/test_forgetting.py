@@ -17,6 +17,8 @@ from duelist.core.lanes import Problem
 from duelist.core.saved import from_arrays, to_arrays
 from duelist.core.streams import Streams
 from duelist.policies.fgts import FGTS
+from duelist.samplers.curvature import renewed, unknown_curvature
+from duelist.samplers.expansion import covering, no_expansion
 from oracles import Round, full_potential
 
 DISCOUNT = 0.9
@@ -110,3 +112,23 @@ def test_a_discount_outside_its_range_is_refused(discount: float) -> None:
         History.start(lanes=1, dim=2, discount=discount)
     with pytest.raises(InvalidInputError, match="discount must be"):
         FGTS(discount=discount)
+
+
+def test_a_sampler_that_never_looks_back_cannot_forget() -> None:
+    with pytest.raises(InvalidInputError, match="one-pass sampler never looks back"):
+        FGTS(discount=0.9, sampler="online")
+
+
+def test_an_expansion_of_the_likelihood_follows_what_is_forgotten() -> None:
+    """Fresh arms every round: without forgetting, an expansion is only extended by the new duel."""
+    policy = FGTS(mu=0.0, discount=DISCOUNT)
+    streams, curvature = Streams(0, [0]), unknown_curvature(1, 3)
+    expansion = no_expansion(1, 3)
+    for rounds in (40, 41):
+        history, _ = played(rounds, fresh=True)
+        potential = policy.potential(policy.start(Problem(dim=3), streams)._replace(history=history))
+        curvature = renewed(curvature, potential)
+        expansion = covering(expansion, curvature._replace(observations=40), potential)
+    from_scratch = covering(no_expansion(1, 3), curvature._replace(observations=40), potential)
+    assert np.allclose(expansion.hessian, from_scratch.hessian, rtol=1e-12)
+    assert np.allclose(expansion.slope, from_scratch.slope, rtol=1e-9)
