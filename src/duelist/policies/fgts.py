@@ -128,6 +128,11 @@ class FGTS:
 
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
+        if problem.live and self._sampler.one_pass:
+            raise InvalidInputError(
+                f"a one-pass sampler takes in one answer between two questions, and live answers come late and together; got "
+                f'sampler {self.sampler!r}. Use another, such as "mala" or "laplace".'
+            )
         lanes = problem.lanes
         horizon = self.horizon or problem.horizon or 0
         if self.mu is None:
