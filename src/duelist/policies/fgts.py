@@ -78,6 +78,9 @@ class FGTS:
         same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
             to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
             and takes the runner-up live, where nobody is shown the same thing twice.
+        discount: forgetting, for tastes that drift: every vote multiplies the weight of all votes before it by this, in the
+            likelihood and the Feel-Good term alike. 0.999 remembers about the last thousand votes; 1 never forgets. The
+            anytime schedule then counts remembered rounds.
 
     eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
 
@@ -96,6 +99,7 @@ class FGTS:
     prior: Prior = field(default_factory=Gaussian)
     sampler: str | Sampler = "mala"
     same_arm: str = "auto"
+    discount: float = 1.0
 
     def __post_init__(self) -> None:
         if self.eta != "theory":
@@ -115,11 +119,20 @@ class FGTS:
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
         one_of("same_arm", self.same_arm, SAME_ARM)
-        if isinstance(self.sampler, str):
-            sampler_named(self.sampler)
+        finite_number("discount", self.discount, above=0.0, at_most=1.0)
+        if self._sampler.one_pass and self.discount < 1.0:
+            raise InvalidInputError(
+                f"a one-pass sampler never looks back at a duel and cannot forget it; got discount {self.discount:g} with "
+                f"sampler {self.sampler!r}. Use another sampler, or discount=1."
+            )
 
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
+        if problem.live and self._sampler.one_pass:
+            raise InvalidInputError(
+                f"a one-pass sampler takes in one answer between two questions, and live answers come late and together; got "
+                f'sampler {self.sampler!r}. Use another, such as "mala" or "laplace".'
+            )
         lanes = problem.lanes
         horizon = self.horizon or problem.horizon or 0
         if self.mu is None:
@@ -141,7 +154,7 @@ class FGTS:
     def _empty_history(self, lanes: int, dim: int, *, keep_sets: bool) -> History | LastDuel:
         if self._sampler.one_pass:
             return LastDuel.start(lanes=lanes, dim=dim)
-        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets)
+        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets, discount=float(self.discount))
 
     def potential(self, state: FGTSState) -> LinearPotential:
         """The potential of both draws given what was learnt: -log p_1 and -log p_2 of the paper."""
@@ -150,11 +163,11 @@ class FGTS:
             PriorTerm(self.prior),
             PreferenceTerm(statistics, state.eta),
         ]
-        rounds = state.history.rounds
+        rounds, remembered = state.history.rounds, state.history.effective_rounds
         if rounds and (statistics.repeats.size or statistics.ball_reach):
-            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or rounds)))
-        _, dim, _ = statistics.contrasts.shape
-        return LinearPotential(*terms, lanes=state.history.lanes, chains=2, dim=dim, observations=rounds)
+            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or remembered)))
+        lanes, dim, _ = statistics.contrasts.shape
+        return LinearPotential(*terms, lanes=lanes, chains=2, dim=dim, observations=rounds, memory=remembered)
 
     def choose(self, state: FGTSState, actions: ActionSet, streams: Streams) -> tuple[Duels, FGTSState]:
         """Draw theta_1 and theta_2 and play the best arm of each."""
