@@ -40,6 +40,7 @@ class Oracle:
 
     draws: tuple[tuple[tuple[float, float], tuple[float, float]], ...]
     exact: ClassVar[bool] = True
+    one_pass: ClassVar[bool] = False
 
     def start(self, prior: Prior, streams: Streams, *, chains: int, dim: int) -> Told:
         assert prior is not None
