@@ -21,11 +21,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from duelist.core.actions import ActionSet, FiniteActions
-from duelist.core.checks import FloatArray, IntArray, finite_number, one_of, whole_number
+from duelist.core.checks import FloatArray, IntArray, one_of, whole_number
 from duelist.core.duels import Duels, duels_between
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
-from duelist.core.lanes import PerLane, Problem, per_lane
+from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.last_duel import LastDuel
 from duelist.core.streams import Streams
 from duelist.policies.finite import runner_up
@@ -102,20 +102,20 @@ class FGTS:
     discount: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.eta != "theory":
-            for value in np.atleast_1d(self.eta):
-                finite_number("eta", float(value), above=0.0)
-        for value in np.atleast_1d(self.alpha):
-            finite_number("alpha", float(value), at_least=0.0)
-        if self.mu == "theory":
+        if isinstance(self.eta, str):
+            one_of("eta", self.eta, ("theory",))
+        else:
+            check_per_lane("eta", self.eta, above=0.0)
+        check_per_lane("alpha", self.alpha, at_least=0.0)
+        if isinstance(self.mu, str):
+            one_of("mu", self.mu, ("theory",))
             if not math.isfinite(self.prior.radius):
                 raise InvalidInputError(
                     'mu="theory" is 1 / (10 e^B sqrt(T)) with B a bound on |theta|; the prior has none. '
                     "Use prior=UniformBall(B) or GaussianBall(scale, B)."
                 )
         elif self.mu is not None:
-            for value in np.atleast_1d(self.mu):
-                finite_number("mu", float(value), at_least=0.0)
+            check_per_lane("mu", self.mu, at_least=0.0)
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
         one_of("same_arm", self.same_arm, SAME_ARM)
@@ -137,7 +137,7 @@ class FGTS:
         horizon = self.horizon or problem.horizon or 0
         if self.mu is None:
             strength = per_lane("alpha", self.alpha, lanes)
-        elif self.mu == "theory":
+        elif isinstance(self.mu, str):
             strength = np.full(lanes, theory_mu(self.prior.radius, horizon=1))
         else:
             strength, horizon = per_lane("mu", self.mu, lanes), 1
@@ -145,7 +145,7 @@ class FGTS:
             history=self._empty_history(lanes, problem.dim, keep_sets=bool(strength.any())),
             chains=self._sampler.start(self.prior, streams, chains=2, dim=problem.dim),
             asked=0,
-            eta=per_lane("eta", THEORY_ETA if self.eta == "theory" else self.eta, lanes),
+            eta=per_lane("eta", THEORY_ETA if isinstance(self.eta, str) else self.eta, lanes),
             strength=strength,
             horizon=horizon,
             live=problem.live,

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray, finite_number, one_of
+from duelist.core.checks import FloatArray, IntArray, one_of
 from duelist.core.duels import Duels
 from duelist.core.history import History
-from duelist.core.lanes import PerLane, Problem, per_lane
+from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stream_kernels import arm_uniforms
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
@@ -56,10 +56,8 @@ class UCBState(NamedTuple):
 
 def check_ucb(radius: PerLane, ridge: PerLane, same_arm: str) -> None:
     """Check the hyper-parameters that all of these policies have."""
-    for value in np.atleast_1d(radius):
-        finite_number("radius", float(value), at_least=0.0)
-    for value in np.atleast_1d(ridge):
-        finite_number("ridge", float(value), above=0.0)
+    check_per_lane("radius", radius, at_least=0.0)
+    check_per_lane("ridge", ridge, above=0.0)
     one_of("same_arm", same_arm, SAME_ARM)
 
 
