@@ -23,11 +23,12 @@ from duelist.core.action_kernels import first_maximum, utilities_into
 from duelist.core.checks import FloatArray, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
+from duelist.core.linear_kernels import cholesky_into, solve_cholesky
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, scratch_for
 from duelist.posteriors.priors import Prior
-from duelist.preferences.logistic_kernels import add_weighted_gram, cholesky_into, solve_cholesky
+from duelist.preferences.logistic_kernels import add_weighted_gram
 from duelist.samplers.base import prior_draws
 from duelist.samplers.curvature import Curvature, flat_precision, renewed, unknown_curvature
 from duelist.samplers.polya_gamma_kernels import log_cosh_error, polya_gamma_one, polya_gamma_truncated
@@ -230,9 +231,7 @@ class PolyaGamma:
                 f"the Polya-Gamma sampler met a number that is not finite in lane {bad_lane}. Features this large overflow; "
                 f"scale them so that |<theta, z>| stays below a few hundred."
             )
-        return PolyaGammaChains(
-            position, curvature, chains.accepted + self.steps * acceptance, chains.proposed + self.steps
-        )
+        return PolyaGammaChains(position, curvature, chains.accepted + self.steps * acceptance, chains.proposed + self.steps)
 
     def report(self, chains: PolyaGammaChains) -> dict[str, FloatArray]:
         """Mean acceptance probability, one a lane."""
