@@ -371,7 +371,10 @@ class _Log:
             else:
                 # Without the arms themselves a contrast is all there is, and all that the likelihood needs.
                 sign = np.where(first <= second, 1.0, -1.0)[:, None]
-                features[:, 0] = sign * self.contrasts[lanes * self.n_layers + layers, :, self.rows[t]]
+                # A duel of weight 0 has no row, and where all were such there is no contrast at all.
+                counted = np.flatnonzero(self.rows[t] >= 0)
+                groups, rows = (lanes * self.n_layers + layers)[counted], self.rows[t, counted]
+                features[counted, 0] = sign[counted] * self.contrasts[groups, :, rows]
             log._append(slot, first, second, self.outcomes[t], weights, layers, features, float(self.radii[t]))
         log.remembered = {d: slot for d, slot in self.remembered.items() if slot < log.n_sets}
         return log

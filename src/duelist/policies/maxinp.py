@@ -98,7 +98,7 @@ class MaxInP:
 
     def choose(self, state: UCBState, actions: ActionSet, streams: Streams) -> tuple[Duels, UCBState]:
         """The most informative pair of promising arms."""
-        columns, priority = candidates(self, actions, streams, state.asked)
+        columns, priority = candidates(self, actions, state.theta, streams, state.asked)
         first, second = np.empty(len(columns), dtype=np.int64), np.empty(len(columns), dtype=np.int64)
         maxinp_lanes(first, second, columns, priority, state.theta, state.whitener, state.radius, state.different)
         duels = duels_between(require_finite(self, actions), first, second)

@@ -58,9 +58,7 @@ def evidence_lanes(
         for g in range(factors.shape[0]):
             r = base[lane] * factors[g]
             # Each fit starts from the last one: neighbouring ridges have neighbouring minima.
-            fit_lane(
-                trial, hessian, contrasts[lane], totals[lane, :n], losses[lane, :n], 1.0, r, TOLERANCE, MAX_ITERATIONS
-            )
+            fit_lane(trial, hessian, contrasts[lane], totals[lane, :n], losses[lane, :n], 1.0, r, TOLERANCE, MAX_ITERATIONS)
             if not cholesky_into(factor, hessian):
                 continue
             utilities_into(logits, contrasts[lane], trial)
