@@ -5,7 +5,35 @@ from __future__ import annotations
 import math
 
 from duelist.core.checks import FloatArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, kernel_reduction
+
+
+@kernel_reduction
+def total_of(values: FloatArray) -> float:
+    """Sum of all values."""
+    total = 0.0
+    for p in range(values.shape[0]):
+        total += values[p]
+    return total
+
+
+@kernel_reduction
+def dot(left: FloatArray, right: FloatArray, n: int) -> float:
+    """Inner product of the first n entries."""
+    total = 0.0
+    for p in range(n):
+        total += left[p] * right[p]
+    return total
+
+
+@kernel_reduction
+def two_dots(vector: FloatArray, one: FloatArray, two: FloatArray, n: int) -> tuple[float, float]:
+    """Inner products of `vector` with two others in one pass over it."""
+    first, second = 0.0, 0.0
+    for p in range(n):
+        first += vector[p] * one[p]
+        second += vector[p] * two[p]
+    return first, second
 
 
 @kernel
@@ -57,3 +85,24 @@ def invert_lower(inverse: FloatArray, factor: FloatArray) -> None:
                 for k in range(column, i):
                     entry -= factor[i, k] * inverse[k, column]
                 inverse[i, column] = entry / factor[i, i]
+
+
+@kernel
+def lower_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
+    """Product of a lower triangular matrix and a vector."""
+    for i in range(vector.shape[0]):
+        entry = 0.0
+        for k in range(i + 1):
+            entry += lower[i, k] * vector[k]
+        out[i] = entry
+
+
+@kernel
+def lower_transposed_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
+    """Product of the transpose of a lower triangular matrix and a vector."""
+    dim = vector.shape[0]
+    for i in range(dim):
+        out[i] = 0.0
+    for k in range(dim):
+        for i in range(k + 1):
+            out[i] += lower[k, i] * vector[k]

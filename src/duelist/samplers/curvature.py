@@ -70,18 +70,21 @@ def unknown_curvature(lanes: int, dim: int) -> Curvature:
     return Curvature(np.zeros((lanes, dim)), np.zeros((lanes, dim, dim)), -1)
 
 
+def flat_precision(potential: LinearPotential) -> float:
+    """Precision that stands in for a ball: the uniform law on radius R has covariance R^2 / (dim + 2) in every direction."""
+    radius = potential.prior.radius
+    return (potential.dim + 2) / radius**2 if math.isfinite(radius) else 0.0
+
+
 def renewed(curvature: Curvature, potential: LinearPotential) -> Curvature:
     """The curvature for this potential: the old one while the data have hardly grown, else a new one."""
     seen = curvature.observations
     if seen >= 0 and seen <= potential.observations <= seen + seen // _GROWTH:
         return curvature
     terms = potential.packed
-    dim = potential.dim
-    # The uniform law on a ball of radius R has covariance R^2 / (dim + 2) in every direction.
-    extra = (dim + 2) / terms.radius**2 if math.isfinite(terms.radius) else 0.0
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
     flags = np.empty(potential.lanes, dtype=np.int64)
-    curvature_lanes(mode, whitener, terms, extra, flags)
+    curvature_lanes(mode, whitener, terms, flat_precision(potential), flags)
     if (flags == 0).any() or not np.isfinite(mode).all():
         lane = int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1)))
         raise NonFiniteError(
