@@ -144,7 +144,7 @@ class FGTS:
             PreferenceTerm(statistics, state.eta),
         ]
         rounds = state.history.rounds
-        if rounds and (statistics.repeats.size or statistics.ball_reach):
+        if rounds and (statistics.repeats.size or statistics.ball_reach or statistics.support is not None):
             terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or rounds)))
         _, dim, _ = statistics.contrasts.shape
         return LinearPotential(*terms, lanes=state.history.lanes, chains=2, dim=dim, observations=rounds)

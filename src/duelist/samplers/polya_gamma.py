@@ -22,7 +22,7 @@ import numpy as np
 from duelist.core.action_kernels import first_maximum, utilities_into
 from duelist.core.checks import FloatArray, whole_number
 from duelist.core.compiled import kernel
-from duelist.core.errors import NonFiniteError
+from duelist.core.errors import InvalidInputError, NonFiniteError
 from duelist.core.linear_kernels import cholesky_into, solve_cholesky
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
@@ -210,6 +210,11 @@ class PolyaGamma:
     ) -> PolyaGammaChains:
         """Make `steps` sweeps with every chain."""
         terms = potential.packed
+        if terms.mu.any() and (terms.ball_reach > 0.0 or terms.spread.any() or terms.shape_repeats.size):
+            raise InvalidInputError(
+                "the Polya-Gamma sampler knows the Feel-Good maximum of finite sets and polytopes; this history holds balls, "
+                'boxes or ellipsoids. Use sampler="mala", or mu=0 for plain Thompson sampling.'
+            )
         # The mode is needed for the Feel-Good slope alone; without the tilt nothing is ever computed from it.
         curvature = renewed(chains.curvature, potential) if terms.mu.any() else chains.curvature
         position = chains.position.copy()
