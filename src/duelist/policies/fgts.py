@@ -75,7 +75,8 @@ class FGTS:
         sampler: "mala" (exact, the default), "paper" (the paper's Langevin recipe, biased), or a sampler object.
         same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
             to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
-            and takes the runner-up live, where nobody is shown the same thing twice.
+            and takes the runner-up live, where nobody is shown the same thing twice. A continuous set has no runner-up:
+            there "runner-up" draws again, like "redraw", and at last plays the point that theta_2 likes least.
 
     eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
 
@@ -158,6 +159,8 @@ class FGTS:
         same_arm = self.same_arm if self.same_arm != "auto" else ("runner-up" if state.live else "allow")
         if same_arm != "allow" and isinstance(actions, FiniteActions):
             duels, chains = self._separate(same_arm, duels, chains, potential, state.asked, actions, streams)
+        elif same_arm != "allow":
+            duels = self._separate_points(duels, chains, potential, state.asked, actions, streams)
         return duels, state._replace(chains=chains, asked=state.asked + 1)
 
     def _separate(
@@ -183,6 +186,22 @@ class FGTS:
         if equal.any():
             second[equal] = runner_up(actions, chains.position[:, 1], first)[equal]
         return duels_between(actions, first, second), chains
+
+    def _separate_points(
+        self, duels: Duels, chains: Any, potential: LinearPotential, asked: int, actions: ActionSet, streams: Streams
+    ) -> Duels:
+        """The same for a continuous set, which has no second best point: draw again, at last take theta_2's worst point."""
+        features = duels.features.copy()
+        for attempt in range(1, _REDRAWS + 2):
+            equal = (features[:, 0] == features[:, 1]).all(axis=1)
+            if not equal.any():
+                break
+            if attempt <= _REDRAWS:
+                theta = self._sampler.advance(potential, chains, streams, asked, attempt).position
+            else:
+                theta = -chains.position
+            features[equal, 1] = actions.best(theta).features[equal, 1]
+        return duels._replace(features=features)
 
     def learn(self, state: FGTSState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> FGTSState:
         """Append the outcomes to the history; the chains move when the next pair is asked for."""
