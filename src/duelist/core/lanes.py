@@ -24,7 +24,8 @@ def per_lane(name: str, value: PerLane, lanes: int) -> FloatArray:
         raise InvalidInputError(
             f"{name} must be one number or one a lane ({lanes}); got {column.shape[0]}. Repeat each value once for every trial."
         )
-    return np.ascontiguousarray(np.broadcast_to(column, (lanes,)))
+    # A copy: broadcasting to one lane gives a read-only array, for which every kernel would be compiled a second time.
+    return np.array(np.broadcast_to(column, (lanes,)))
 
 
 @dataclass(frozen=True, kw_only=True)

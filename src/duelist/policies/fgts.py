@@ -26,6 +26,7 @@ from duelist.core.duels import Duels, duels_between
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
 from duelist.core.lanes import PerLane, Problem, per_lane
+from duelist.core.last_duel import LastDuel
 from duelist.core.streams import Streams
 from duelist.policies.finite import runner_up
 from duelist.posteriors.potential import LinearPotential
@@ -43,7 +44,7 @@ class FGTSState(NamedTuple):
     """What FGTS has learnt.
 
     Attributes:
-        history: every duel learnt so far.
+        history: every duel learnt so far; with a one-pass sampler the newest alone.
         chains: the sampler's chains, two a lane.
         asked: pairs asked for so far; it names the next random numbers.
         eta: (lanes,) temper of the likelihood.
@@ -52,7 +53,7 @@ class FGTSState(NamedTuple):
         live: whether a person sees the pair.
     """
 
-    history: History
+    history: History | LastDuel
     chains: Any
     asked: int
     eta: FloatArray
@@ -72,7 +73,8 @@ class FGTS:
         horizon: rounds to be played. None takes the simulation's number of rounds, and where nobody knows it, as in live
             use, the anytime schedule mu_t = alpha / sqrt(t) on the whole history of t rounds.
         prior: `Gaussian`, `UniformBall` or `GaussianBall`; the paper does not state its own.
-        sampler: "mala" (exact, the default), "paper" (the paper's Langevin recipe, biased), or a sampler object.
+        sampler: "mala" (exact, the default), "polya_gamma" (exact, slower), "paper" (the paper's Langevin recipe, biased),
+            "langevin" (biased), "laplace", "sgld_cv", "online" (approximate; the last keeps no history), or a sampler object.
         same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
             to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
             and takes the runner-up live, where nobody is shown the same thing twice. A continuous set has no runner-up:
@@ -128,7 +130,7 @@ class FGTS:
         else:
             strength, horizon = per_lane("mu", self.mu, lanes), 1
         return FGTSState(
-            history=History.start(lanes=lanes, dim=problem.dim, keep_sets=bool(strength.any())),
+            history=self._empty_history(lanes, problem.dim, keep_sets=bool(strength.any())),
             chains=self._sampler.start(self.prior, streams, chains=2, dim=problem.dim),
             asked=0,
             eta=per_lane("eta", THEORY_ETA if self.eta == "theory" else self.eta, lanes),
@@ -136,6 +138,11 @@ class FGTS:
             horizon=horizon,
             live=problem.live,
         )
+
+    def _empty_history(self, lanes: int, dim: int, *, keep_sets: bool) -> History | LastDuel:
+        if self._sampler.one_pass:
+            return LastDuel.start(lanes=lanes, dim=dim)
+        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets)
 
     def potential(self, state: FGTSState) -> LinearPotential:
         """The potential of both draws given what was learnt: -log p_1 and -log p_2 of the paper."""

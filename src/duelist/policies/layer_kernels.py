@@ -194,7 +194,7 @@ def refit_layers(
         iterations = fit_lane(
             theta[lane, layer],
             hessian,
-            contrasts[group, :, :n],
+            contrasts[group],
             totals[group, :n],
             losses[group, :n],
             1.0,

@@ -1,0 +1,86 @@
+"""Who may come in: dependencies of routes. The gate has found out who is calling; these check what the caller may do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request, Security
+from fastapi.security import HTTPBearer
+
+from duelist.service.errors import ForbiddenError, MissingKeyError
+from duelist.service.gate import CALLER
+from duelist.service.schemas import ARENA_ID, ASK_ID, ITEM_ID, KEY_ID, Problem
+from duelist.service.service import Service
+from duelist.service.sessions import Caller
+
+ArenaPath = Annotated[str, Path(pattern=ARENA_ID, description="Id of the arena.")]
+ItemPath = Annotated[str, Path(pattern=ITEM_ID, description="Id of the item.")]
+AskPath = Annotated[str, Path(pattern=ASK_ID, description="Id of the ask.")]
+KeyPath = Annotated[str, Path(pattern=KEY_ID, description="Id of the key.")]
+
+_SAYS = {
+    400: "The body is not JSON.",
+    401: "No valid key.",
+    403: "The key's role or arena does not cover this.",
+    404: "No such arena, item, ask or key.",
+    409: "In conflict with the present state of the arena.",
+    413: "The body is too large.",
+    422: "The request does not fit the schema, or says something that cannot be.",
+    429: "The key has used up its allowance; see Retry-After.",
+    503: "The journal cannot be written to.",
+}
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The refusals that a route may answer with, for the OpenAPI document."""
+    return {status: {"model": Problem, "description": _SAYS[status]} for status in (*statuses, 401, 403, 413, 422, 429)}
+
+
+bearer = HTTPBearer(
+    auto_error=False, scheme_name="key", description="A key made by POST /api/v1/keys, or printed at the first start."
+)
+Shown = Security(bearer)
+
+
+def service_of(request: Request) -> Service:
+    """The service behind the app."""
+    service: Service = request.app.state.service
+    return service
+
+
+def caller_of(request: Request) -> Caller:
+    """Whoever is calling."""
+    caller: Caller | None = request.scope.get(CALLER)
+    if caller is None:
+        raise MissingKeyError("send a key in the header: Authorization: Bearer duel_...")
+    return caller
+
+
+def voter_in(arena: ArenaPath, caller: Annotated[Caller, Depends(caller_of)], _key: Annotated[Any, Shown]) -> str:
+    """The arena, if the caller may vote in it."""
+    if caller.scope not in ("", arena):
+        raise ForbiddenError(f"this key is for arena {caller.scope!r} only.")
+    return arena
+
+
+def admin_in(
+    arena: Annotated[str, Depends(voter_in)], caller: Annotated[Caller, Depends(caller_of)], _key: Annotated[Any, Shown]
+) -> str:
+    """The arena, if the caller may administer it."""
+    if caller.role != "admin":
+        raise ForbiddenError("this needs a key with the role admin; a vote key may ask and tell.")
+    return arena
+
+
+def admin(caller: Annotated[Caller, Depends(caller_of)], _key: Annotated[Any, Shown]) -> Caller:
+    """The caller, if it may administer the whole service."""
+    if caller.role != "admin" or caller.scope:
+        raise ForbiddenError("this needs an admin key that is not limited to one arena.")
+    return caller
+
+
+TheService = Annotated[Service, Depends(service_of)]
+TheCaller = Annotated[Caller, Depends(caller_of)]
+VotedArena = Annotated[str, Depends(voter_in)]
+AdminArena = Annotated[str, Depends(admin_in)]
+Admin = Annotated[Caller, Depends(admin)]
