@@ -29,6 +29,7 @@ from duelist.core.lanes import PerLane, Problem, per_lane
 from duelist.core.last_duel import LastDuel
 from duelist.core.streams import Streams
 from duelist.policies.finite import runner_up
+from duelist.policies.same_point import REDRAWS, different_points
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
@@ -37,7 +38,6 @@ from duelist.samplers.registry import sampler_named
 from duelist.theory.schedules import THEORY_ETA, theory_mu
 
 SAME_ARM = ("auto", "allow", "redraw", "runner-up")
-_REDRAWS = 8
 
 
 class FGTSState(NamedTuple):
@@ -167,7 +167,12 @@ class FGTS:
         if same_arm != "allow" and isinstance(actions, FiniteActions):
             duels, chains = self._separate(same_arm, duels, chains, potential, state.asked, actions, streams)
         elif same_arm != "allow":
-            duels = self._separate_points(duels, chains, potential, state.asked, actions, streams)
+
+            def redraw(attempt: int) -> FloatArray:
+                again: FloatArray = self._sampler.advance(potential, chains, streams, state.asked, attempt).position
+                return again
+
+            duels = different_points(duels, actions, redraw, chains.position)
         return duels, state._replace(chains=chains, asked=state.asked + 1)
 
     def _separate(
@@ -183,7 +188,7 @@ class FGTS:
         """Give lanes whose two draws agree another second arm; the other lanes keep theirs."""
         first, second = duels.first, duels.second.copy()
         if same_arm == "redraw":
-            for attempt in range(1, _REDRAWS + 1):
+            for attempt in range(1, REDRAWS + 1):
                 equal = first == second
                 if not equal.any():
                     break
@@ -193,22 +198,6 @@ class FGTS:
         if equal.any():
             second[equal] = runner_up(actions, chains.position[:, 1], first)[equal]
         return duels_between(actions, first, second), chains
-
-    def _separate_points(
-        self, duels: Duels, chains: Any, potential: LinearPotential, asked: int, actions: ActionSet, streams: Streams
-    ) -> Duels:
-        """The same for a continuous set, which has no second best point: draw again, at last take theta_2's worst point."""
-        features = duels.features.copy()
-        for attempt in range(1, _REDRAWS + 2):
-            equal = (features[:, 0] == features[:, 1]).all(axis=1)
-            if not equal.any():
-                break
-            if attempt <= _REDRAWS:
-                theta = self._sampler.advance(potential, chains, streams, asked, attempt).position
-            else:
-                theta = -chains.position
-            features[equal, 1] = actions.best(theta).features[equal, 1]
-        return duels._replace(features=features)
 
     def learn(self, state: FGTSState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> FGTSState:
         """Append the outcomes to the history; the chains move when the next pair is asked for."""
