@@ -102,7 +102,7 @@ class Foresight:
             whitener = np.eye(finite.dim) / np.sqrt(base)[:, None, None]
             state = state._replace(base=base, fit=state.fit._replace(ridge=base, whitener=whitener))
         fit = state.fit
-        columns, priority = candidates(self, actions, streams, fit.asked)
+        columns, priority = candidates(self, actions, fit.theta, streams, fit.asked)
         first, second = np.empty(finite.lanes, dtype=np.int64), np.empty(finite.lanes, dtype=np.int64)
         explored = state.explored.copy()
         remaining = state.horizon - fit.asked if state.horizon else fit.asked + _UNKNOWN_HORIZON

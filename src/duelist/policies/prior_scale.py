@@ -1,7 +1,7 @@
 """How large theta is, learnt from the duels: the ridge with the highest evidence.
 
-A Gaussian prior N(0, I / ridge) needs a scale, and a wrong one costs dearly: too wide, and early wins look decisive; too narrow,
-and nothing does. The evidence of a ridge, by Laplace's approximation at its fit theta_r,
+A Gaussian prior N(0, I / ridge) needs a scale, and a wrong one costs dearly: too wide, and early wins look decisive; too
+narrow, and nothing does. The evidence of a ridge, by Laplace's approximation at its fit theta_r,
 
     log p(data | r) = -loss(theta_r) - r/2 |theta_r|^2 + d/2 log r - 1/2 log det H_r  (+ constant),
 
