@@ -111,7 +111,10 @@ def load(service: ServiceProcess, arena: str, memory: Memory, *, clients: int, s
 
     def client(number: int) -> None:
         choose = random.Random(f"{seed} {number}")
-        connection = http.client.HTTPConnection(service.host, service.port, timeout=30)
+        with contextlib.closing(http.client.HTTPConnection(service.host, service.port, timeout=30)) as connection:
+            talk(number, choose, connection)
+
+    def talk(number: int, choose: random.Random, connection: http.client.HTTPConnection) -> None:
         path = f"/api/v1/arenas/{arena}/asks"
         count = 0
         while not stop.is_set():
