@@ -37,6 +37,16 @@ class BallActions:
         """A fingerprint of the shape and the radius."""
         return hashlib.blake2b(f"ball/{self.lanes}/{self.dim}/{self.radius.hex()}".encode(), digest_size=16).digest()
 
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """What `from_arrays` needs to make the same set again."""
+        return {"ball": np.array([float(self.lanes), float(self.dim), self.radius])}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, FloatArray]) -> BallActions:
+        """The set that `to_arrays` took apart."""
+        lanes, dim, radius = (float(number) for number in arrays["ball"])
+        return cls(int(lanes), int(dim), radius)
+
     def best(self, theta: FloatArray) -> Best:
         """Maximise <theta, phi> over the ball, for theta of shape (lanes, draws, dim); arms of a ball have no rows."""
         # Dividing by the largest entry first keeps the length of very long and very short theta exact.

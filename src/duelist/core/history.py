@@ -4,6 +4,9 @@ The likelihood needs only how often each distinct contrast was shown and lost, a
 distinct action set was offered and the sum of the adversaries' features. Where arms repeat, those statistics stop growing
 while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is. Of balls
 the Feel-Good term needs one number whatever their count: the support functions R_i |theta| add up to (sum of R_i) |theta|.
+
+A history may forget: with a discount g, the duel of round i counts g^(t - i) after round t. Every statistic is a sum over
+rounds, so multiplying all of them by g before each new duel keeps them exact for those weights, and no less compact.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ import numpy.typing as npt
 
 from duelist.core.actions import ActionSet, FiniteActions
 from duelist.core.ball_actions import BallActions
-from duelist.core.checks import FloatArray, IntArray
+from duelist.core.checks import FloatArray, IntArray, finite_number
 from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError, SavedStateError
-from duelist.core.history_kernels import append_round, rehash
+from duelist.core.history_kernels import append_round, fade, rehash
 
 # Distinct action sets that are remembered as "the same as before". A set that returns after more than this many others
 # is stored as if it were new: the statistics stay exact, they are only less compact.
@@ -78,7 +81,7 @@ class History:
         self.rounds = rounds
 
     @classmethod
-    def start(cls, *, lanes: int, dim: int, keep_sets: bool = False, layers: int = 1) -> History:
+    def start(cls, *, lanes: int, dim: int, keep_sets: bool = False, layers: int = 1, discount: float = 1.0) -> History:
         """An empty history.
 
         Args:
@@ -86,8 +89,9 @@ class History:
             dim: length of a feature vector.
             keep_sets: store every distinct action set, which the Feel-Good term needs.
             layers: separate statistics a lane; every duel counts in one of them.
+            discount: by which all earlier duels are multiplied at every new one; 1 never forgets.
         """
-        return cls(_Log(lanes, dim, keep_sets, layers), 0)
+        return cls(_Log(lanes, dim, keep_sets, layers, finite_number("discount", discount, above=0.0, at_most=1.0)), 0)
 
     @property
     def lanes(self) -> int:
@@ -98,6 +102,11 @@ class History:
     def dim(self) -> int:
         """Length of a feature vector."""
         return self._log.dim
+
+    @property
+    def effective_rounds(self) -> float:
+        """What the duels add up to after discounting: the number of rounds, if nothing is forgotten."""
+        return self._current().effective_rounds
 
     @property
     def statistics(self) -> Statistics:
@@ -170,10 +179,11 @@ class History:
 class _Log:
     """The growing arrays behind a line of histories."""
 
-    def __init__(self, lanes: int, dim: int, keep_sets: bool, n_layers: int) -> None:
-        self.lanes, self.dim, self.keep_sets, self.n_layers = lanes, dim, keep_sets, n_layers
+    def __init__(self, lanes: int, dim: int, keep_sets: bool, n_layers: int, discount: float) -> None:
+        self.lanes, self.dim, self.keep_sets, self.n_layers, self.discount = lanes, dim, keep_sets, n_layers, discount
         groups = lanes * n_layers
         self.rounds = 0
+        self.effective_rounds = 0.0
         self.n_sets = 0
         self.remembered: dict[bytes, int] = {}
         # Columns of the log, a row a round.
@@ -275,6 +285,9 @@ class _Log:
         radius: float = 0.0,
     ) -> None:
         self._make_room()
+        if self.discount < 1.0:
+            self._forget()
+        self.effective_rounds += 1.0
         if self.keep_sets and slot == _BALL:
             self._show(features)
             self.ball_reach += radius
@@ -305,6 +318,12 @@ class _Log:
             self.weights[t], self.layers[t] = weights, layers
         self.rounds += 1
 
+    def _forget(self) -> None:
+        for counts in (self.totals, self.losses, self.repeats, self.adversary):
+            fade(counts.reshape(-1), self.discount)
+        self.ball_reach *= self.discount
+        self.effective_rounds *= self.discount
+
     def _show(self, features: FloatArray) -> None:
         if self.n_shown == len(self.shown):
             self.shown = _grown(self.shown, 0, _doubled(self.n_shown, 64))
@@ -334,7 +353,7 @@ class _Log:
 
     def replay(self, rounds: int) -> _Log:
         """A log of the first rounds only, by counting them again."""
-        log = _Log(self.lanes, self.dim, self.keep_sets, self.n_layers)
+        log = _Log(self.lanes, self.dim, self.keep_sets, self.n_layers, self.discount)
         log.n_sets = int(self.slots[:rounds].max(initial=-1)) + 1
         if self.keep_sets:
             log.sets = self.sets[:, : log.n_sets].copy()
@@ -362,6 +381,7 @@ class _Log:
         digests = b"".join(self.remembered)
         return {
             "shape": np.array([self.lanes, self.dim, self.keep_sets, self.n_layers, self.n_sets]),
+            "discount": np.array(self.discount),
             **{name: getattr(self, name)[:n] for name in _COLUMNS},
             "shown": self.shown[: self.n_shown],
             "contrasts": self.contrasts[:, :, :rows],
@@ -374,7 +394,7 @@ class _Log:
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> _Log:
         try:
             lanes, dim, keep_sets, n_layers, n_sets = (int(v) for v in arrays["shape"])
-            stored = cls(lanes, dim, bool(keep_sets), n_layers)
+            stored = cls(lanes, dim, bool(keep_sets), n_layers, float(arrays["discount"]))
             for name in (*_COLUMNS, "shown", "contrasts", "sets"):
                 setattr(stored, name, arrays[name])
             slots = arrays["digest_slots"]

@@ -26,6 +26,7 @@ from duelist.core.duels import Duels, duels_between
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
 from duelist.core.lanes import PerLane, Problem, per_lane
+from duelist.core.last_duel import LastDuel
 from duelist.core.streams import Streams
 from duelist.policies.finite import runner_up
 from duelist.posteriors.potential import LinearPotential
@@ -43,7 +44,7 @@ class FGTSState(NamedTuple):
     """What FGTS has learnt.
 
     Attributes:
-        history: every duel learnt so far.
+        history: every duel learnt so far; with a one-pass sampler the newest alone.
         chains: the sampler's chains, two a lane.
         asked: pairs asked for so far; it names the next random numbers.
         eta: (lanes,) temper of the likelihood.
@@ -52,7 +53,7 @@ class FGTSState(NamedTuple):
         live: whether a person sees the pair.
     """
 
-    history: History
+    history: History | LastDuel
     chains: Any
     asked: int
     eta: FloatArray
@@ -72,10 +73,14 @@ class FGTS:
         horizon: rounds to be played. None takes the simulation's number of rounds, and where nobody knows it, as in live
             use, the anytime schedule mu_t = alpha / sqrt(t) on the whole history of t rounds.
         prior: `Gaussian`, `UniformBall` or `GaussianBall`; the paper does not state its own.
-        sampler: "mala" (exact, the default), "paper" (the paper's Langevin recipe, biased), or a sampler object.
+        sampler: "mala" (exact, the default), "polya_gamma" (exact, slower), "paper" (the paper's Langevin recipe, biased),
+            "langevin" (biased), "laplace", "sgld_cv", "online" (approximate; the last keeps no history), or a sampler object.
         same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
             to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
             and takes the runner-up live, where nobody is shown the same thing twice.
+        discount: forgetting, for tastes that drift: every vote multiplies the weight of all votes before it by this, in the
+            likelihood and the Feel-Good term alike. 0.999 remembers about the last thousand votes; 1 never forgets. The
+            anytime schedule then counts remembered rounds.
 
     eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
 
@@ -94,6 +99,7 @@ class FGTS:
     prior: Prior = field(default_factory=Gaussian)
     sampler: str | Sampler = "mala"
     same_arm: str = "auto"
+    discount: float = 1.0
 
     def __post_init__(self) -> None:
         if self.eta != "theory":
@@ -113,8 +119,12 @@ class FGTS:
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
         one_of("same_arm", self.same_arm, SAME_ARM)
-        if isinstance(self.sampler, str):
-            sampler_named(self.sampler)
+        finite_number("discount", self.discount, above=0.0, at_most=1.0)
+        if self._sampler.one_pass and self.discount < 1.0:
+            raise InvalidInputError(
+                f"a one-pass sampler never looks back at a duel and cannot forget it; got discount {self.discount:g} with "
+                f"sampler {self.sampler!r}. Use another sampler, or discount=1."
+            )
 
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
@@ -127,7 +137,7 @@ class FGTS:
         else:
             strength, horizon = per_lane("mu", self.mu, lanes), 1
         return FGTSState(
-            history=History.start(lanes=lanes, dim=problem.dim, keep_sets=bool(strength.any())),
+            history=self._empty_history(lanes, problem.dim, keep_sets=bool(strength.any())),
             chains=self._sampler.start(self.prior, streams, chains=2, dim=problem.dim),
             asked=0,
             eta=per_lane("eta", THEORY_ETA if self.eta == "theory" else self.eta, lanes),
@@ -136,6 +146,11 @@ class FGTS:
             live=problem.live,
         )
 
+    def _empty_history(self, lanes: int, dim: int, *, keep_sets: bool) -> History | LastDuel:
+        if self._sampler.one_pass:
+            return LastDuel.start(lanes=lanes, dim=dim)
+        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets, discount=float(self.discount))
+
     def potential(self, state: FGTSState) -> LinearPotential:
         """The potential of both draws given what was learnt: -log p_1 and -log p_2 of the paper."""
         statistics = state.history.statistics
@@ -143,11 +158,11 @@ class FGTS:
             PriorTerm(self.prior),
             PreferenceTerm(statistics, state.eta),
         ]
-        rounds = state.history.rounds
+        rounds, remembered = state.history.rounds, state.history.effective_rounds
         if rounds and (statistics.repeats.size or statistics.ball_reach):
-            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or rounds)))
-        _, dim, _ = statistics.contrasts.shape
-        return LinearPotential(*terms, lanes=state.history.lanes, chains=2, dim=dim, observations=rounds)
+            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or remembered)))
+        lanes, dim, _ = statistics.contrasts.shape
+        return LinearPotential(*terms, lanes=lanes, chains=2, dim=dim, observations=rounds, memory=remembered)
 
     def choose(self, state: FGTSState, actions: ActionSet, streams: Streams) -> tuple[Duels, FGTSState]:
         """Draw theta_1 and theta_2 and play the best arm of each."""

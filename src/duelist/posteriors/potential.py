@@ -25,12 +25,26 @@ class LinearPotential:
         chains: draws a lane, 2 for a duel.
         dim: length of theta.
         observations: number of duels behind the likelihood; samplers renew what they tuned as it grows.
+        memory: what those duels add up to where old ones are discounted; None if each counts in full.
+        exact_rows: distinct contrasts up to which a sampler must read them one by one; beyond, it may put a second-order
+            expansion in their place. None for always one by one.
 
     The Feel-Good tilt is a term you add: a potential without one is plain Thompson sampling's.
     """
 
-    def __init__(self, *terms: Term, lanes: int, chains: int, dim: int, observations: int = 0) -> None:
-        self.lanes, self.chains, self.dim, self.observations = lanes, chains, dim, observations
+    def __init__(
+        self,
+        *terms: Term,
+        lanes: int,
+        chains: int,
+        dim: int,
+        observations: int = 0,
+        memory: float | None = None,
+        exact_rows: int | None = None,
+    ) -> None:
+        self.lanes, self.chains, self.dim = lanes, chains, dim
+        self.observations, self.exact_rows = observations, exact_rows
+        self.memory = float(observations) if memory is None else memory
         self._terms: dict[type, Term] = {}
         for term in terms:
             if type(term) in self._terms:
@@ -97,6 +111,28 @@ class LinearPotential:
             adversary,
             mu,
             ball_reach,
+            np.zeros((self.lanes, 0)),
+            np.zeros((self.lanes, 0)),
+            np.zeros((self.lanes, 0, 0)),
+        )
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are more distinct contrasts in some lane than a sampler has to read one by one."""
+        if self.exact_rows is None or self.observations <= self.exact_rows:
+            return False
+        return int(self.packed.n_rows.max()) > self.exact_rows
+
+    def expanded(self, reference: FloatArray, slope: FloatArray, quadratic: FloatArray) -> LinearTerms:
+        """The terms with the expansion of the likelihood around `reference` in place of its contrasts."""
+        return self.packed._replace(
+            contrasts=np.zeros((self.lanes, self.dim, 0)),
+            totals=np.zeros((self.lanes, 0)),
+            losses=np.zeros((self.lanes, 0)),
+            n_rows=np.zeros(self.lanes, dtype=np.int64),
+            reference=reference,
+            slope=slope,
+            quadratic=quadratic,
         )
 
     def value(self, theta: FloatArray) -> FloatArray:

@@ -27,7 +27,11 @@ class LinearTerms(NamedTuple):
     repeats: FloatArray  # (n_sets,)
     adversary: FloatArray  # (lanes, chains, dim)
     mu: FloatArray  # (lanes,)
-    ball_reach: float = 0.0
+    ball_reach: float
+    # A second-order expansion that stands for contrasts that are not listed above; dim 0 for none.
+    reference: FloatArray  # (lanes, dim)
+    slope: FloatArray  # (lanes, dim)
+    quadratic: FloatArray  # (lanes, dim, dim)
 
 
 @kernel
@@ -41,7 +45,7 @@ def _set_to_prior(gradient: FloatArray, theta: FloatArray, precision: float) -> 
 
 
 @kernel
-def _add_feel_good(
+def add_feel_good(
     gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, utilities: FloatArray
 ) -> float:
     """Return the Feel-Good tilt's share of the potential and add its gradient."""
@@ -72,6 +76,20 @@ def _add_feel_good(
 
 
 @kernel
+def _add_expansion(gradient: FloatArray, theta: FloatArray, lane: int, terms: LinearTerms) -> float:
+    """Return <slope, theta - reference> + 1/2 <theta - reference, quadratic (theta - reference)> and add its gradient."""
+    dim = theta.shape[0]
+    value = 0.0
+    for i in range(dim):
+        entry = 0.0
+        for j in range(dim):
+            entry += terms.quadratic[lane, i, j] * (theta[j] - terms.reference[lane, j])
+        value += (theta[i] - terms.reference[lane, i]) * (terms.slope[lane, i] + 0.5 * entry)
+        gradient[i] += terms.slope[lane, i] + entry
+    return value
+
+
+@kernel
 def value_and_gradient(
     gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, scratch: FloatArray
 ) -> float:
@@ -95,8 +113,10 @@ def value_and_gradient(
             scratch[0, :n],
             scratch[1, :n],
         )
+    if terms.quadratic.shape[1] > 0:
+        value += _add_expansion(gradient, theta, lane, terms)
     if terms.mu[lane] > 0.0:
-        value += _add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
+        value += add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
     return value
 
 
@@ -112,8 +132,26 @@ def gradient_alone(
         utilities_into(logits, terms.contrasts[lane], theta)
         slopes_alone(logits, terms.totals[lane, :n], terms.losses[lane, :n], slopes)
         add_weighted_columns(gradient, terms.contrasts[lane], slopes, terms.eta[lane])
+    if terms.quadratic.shape[1] > 0:
+        _add_expansion(gradient, theta, lane, terms)
     if terms.mu[lane] > 0.0:
-        _add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
+        add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
+
+
+@kernel
+def pull_into_ball(theta: FloatArray, radius: float) -> bool:
+    """Project theta onto the ball if it is outside; False if it is not finite."""
+    squared = 0.0
+    for i in range(theta.shape[0]):
+        squared += theta[i] * theta[i]
+    if not math.isfinite(squared):
+        return False
+    if squared > radius * radius:
+        # A hair inside, so that rounding cannot leave it outside.
+        shrink = radius / math.sqrt(squared) * (1.0 - 1e-12)
+        for i in range(theta.shape[0]):
+            theta[i] *= shrink
+    return True
 
 
 @kernel
