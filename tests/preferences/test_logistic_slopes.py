@@ -15,7 +15,7 @@ def test_loss_and_slopes_are_those_of_the_formula() -> None:
     totals = generator.integers(1, 9, LOGITS.size).astype(float)
     losses = np.floor(totals * generator.random(LOGITS.size))
     slopes, alone = np.empty_like(LOGITS), np.empty_like(LOGITS)
-    value = loss_and_slopes(LOGITS, totals, losses, slopes)
+    value = loss_and_slopes(LOGITS.copy(), totals, losses, slopes)
     slopes_alone(LOGITS, totals, losses, alone)
     wins = totals - losses
     np.testing.assert_allclose(value, (wins * log_loss(LOGITS) + losses * log_loss(-LOGITS)).sum(), rtol=1e-13)

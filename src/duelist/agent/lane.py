@@ -6,6 +6,7 @@ and changes something only when nothing can go wrong any more, so an error leave
 
 from __future__ import annotations
 
+from array import array
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ from duelist.core.errors import AlreadyLearntError, InvalidInputError, SavedStat
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.policies.base import Policy
+from duelist.policies.described import described
+from duelist.policies.registry import POLICIES
 
 # How a duel stands: one byte for every duel ever asked.
 WAITING, FIRST_WON, SECOND_WON, SKIPPED, DROPPED = range(5)
@@ -46,21 +49,28 @@ class Lane:
         self.streams = Streams(seed, [0])
         self.state = policy.start(problem, self.streams)
         self.rounds = 0
-        self.endings = bytearray()
+        # Columns with a row for every duel ever asked: how it ended, and which rows it compared.
+        self.endings, self.firsts, self.seconds = bytearray(), array("i"), array("i")
         self.waiting: dict[int, Waiting] = {}
 
-    def choose(self, actions: ActionSet) -> Duel:
-        """Ask the policy for a pair and remember it as waiting."""
+    def choose(self, actions: ActionSet, recorded: Duels | None = None) -> Duel:
+        """Ask the policy for a pair and remember it as waiting.
+
+        Where a pair was `recorded` when this was asked the first time, that is the pair that somebody saw, and it stands.
+        """
         if actions.dim != self.problem.dim or actions.lanes != 1:
             raise InvalidInputError(
                 f"features must be (n_arms, {self.problem.dim}) for this agent; got {actions.lanes} lane(s) of dimension "
                 f"{actions.dim}. An agent keeps the dimension it was made with."
             )
         duels, state = self.policy.choose(self.state, actions, self.streams)
+        duels = recorded or duels
         number = len(self.endings)
         duel = _shown(number, duels)
         self.state = state
         self.endings.append(WAITING)
+        self.firsts.append(duel.first)
+        self.seconds.append(duel.second)
         self.waiting[number] = Waiting(duels, actions)
         if len(self.waiting) > self.max_pending:
             oldest = next(iter(self.waiting))
@@ -68,37 +78,23 @@ class Lane:
             self.endings[oldest] = DROPPED
         return duel
 
-    def answer(self, duel: Duel | int, winner: Winner) -> tuple[int, int]:
-        """The number of the duel and the ending that `winner` means, if it can be learnt; changes nothing."""
-        number = self._number(duel)
-        waiting = self.waiting.get(number)
-        if waiting is None:
-            raise self._already_ended(number)
-        return number, _ending(number, waiting.duels, winner)
-
     def learn(self, number: int, ending: int) -> None:
-        """Learn an answer that `answer` found good."""
-        duels, actions = self.waiting[number].duels, self.waiting[number].actions
+        """Learn the answer to a waiting duel."""
+        self.refuse_ended(number)
+        duels, actions = self.waiting[number]
         self.state = self.policy.learn(self.state, actions, duels, _OUTCOMES[ending])
         del self.waiting[number]
         self.endings[number] = ending
         self.rounds += 1
 
-    def skip(self, duel: Duel | int) -> int:
-        """Forget a waiting duel: nothing is learnt from it. Returns its number."""
-        number = self._number(duel)
-        if number not in self.waiting:
-            raise self._already_ended(number)
+    def skip(self, number: int) -> None:
+        """Forget a waiting duel: nothing is learnt from it."""
+        self.refuse_ended(number)
         del self.waiting[number]
         self.endings[number] = SKIPPED
-        return number
 
-    def pending(self) -> tuple[Duel, ...]:
-        """The duels that wait for an answer, oldest first."""
-        return tuple(_shown(number, waiting.duels) for number, waiting in self.waiting.items())
-
-    def _number(self, duel: Duel | int) -> int:
-        """The number of a duel that was asked here."""
+    def number_of(self, duel: Duel | int) -> int:
+        """The number of a duel, if it was asked here."""
         if isinstance(duel, Duel):
             number = duel.id
         elif isinstance(duel, int | np.integer) and not isinstance(duel, bool):
@@ -109,29 +105,50 @@ class Lane:
         if not 0 <= number < asked:
             known = f"asked duels 0 to {asked - 1}" if asked else "has not asked any duel"
             raise UnknownDuelError(f"this agent {known}; got duel {number}. Pass the duel that choose returned.")
-        waiting = self.waiting.get(number)
-        if isinstance(duel, Duel) and waiting is not None:
-            shown = (int(waiting.duels.first[0]), int(waiting.duels.second[0]))
-            if shown != (duel.first, duel.second):
-                raise UnknownDuelError(
-                    f"duel {number} of this agent compares {shown[0]} with {shown[1]}; got {duel.first} with {duel.second}. "
-                    f"It comes from another agent."
-                )
+        first, second = self.firsts[number], self.seconds[number]
+        if isinstance(duel, Duel) and (duel.first, duel.second) != (first, second):
+            raise UnknownDuelError(
+                f"duel {number} of this agent compares {first} with {second}; got {duel.first} with {duel.second}. "
+                f"It comes from another agent."
+            )
         return number
 
-    def _already_ended(self, number: int) -> InvalidInputError:
+    def ending_of(self, number: int, winner: Winner) -> int:
+        """Which ending a winner means: a row of the duel, or "first" or "second"."""
+        if isinstance(winner, str):
+            return FIRST_WON if one_of("winner", winner, ("first", "second")) == "first" else SECOND_WON
+        first, second = self.firsts[number], self.seconds[number]
+        if isinstance(winner, int | np.integer) and not isinstance(winner, bool):
+            if first < 0:
+                raise InvalidInputError(f'duel {number} has arms without rows; got winner {winner}. Say "first" or "second".')
+            if winner == first:
+                return FIRST_WON
+            if winner == second:
+                return SECOND_WON
+        raise InvalidInputError(
+            f'winner must be {first} or {second}, the rows of duel {number}, or "first" or "second"; got {winner!r}. '
+            f"Use agent.skip(duel) when nobody won."
+        )
+
+    def refuse_ended(self, number: int) -> None:
+        """Say how a duel ended that does not wait any more."""
         ending = self.endings[number]
         if ending == DROPPED:
-            return UnknownDuelError(
+            raise UnknownDuelError(
                 f"duel {number} was dropped: more than max_pending = {self.max_pending} duels waited for an answer and it was "
                 f"the oldest. Answer sooner, or make the agent with a larger max_pending."
             )
         if ending == SKIPPED:
-            return AlreadyLearntError(f"duel {number} was skipped before; each duel ends once. Choose a new duel.")
-        name = "first" if ending == FIRST_WON else "second"
-        return AlreadyLearntError(
-            f"duel {number} was learnt before ({name} candidate won); each duel counts once. Choose a new duel."
-        )
+            raise AlreadyLearntError(f"duel {number} was skipped before; each duel ends once. Choose a new duel.")
+        if ending != WAITING:
+            name = "first" if ending == FIRST_WON else "second"
+            raise AlreadyLearntError(
+                f"duel {number} was learnt before ({name} candidate won); each duel counts once. Choose a new duel."
+            )
+
+    def pending(self) -> tuple[Duel, ...]:
+        """The duels that wait for an answer, oldest first."""
+        return tuple(_shown(number, waiting.duels) for number, waiting in self.waiting.items())
 
     def to_saved(self) -> dict[str, Any]:
         """Everything that changes over time, as a value that `duelist.core.saved` takes. Shared action sets are kept once."""
@@ -141,6 +158,8 @@ class Lane:
             "state": self.state,
             "rounds": self.rounds,
             "endings": np.frombuffer(bytes(self.endings), dtype=np.uint8),
+            "firsts": np.array(self.firsts, dtype=np.int32),
+            "seconds": np.array(self.seconds, dtype=np.int32),
             "sets": list(sets.values()),
             "set_of": [places[waiting.actions.digest] for waiting in self.waiting.values()],
             "duels": [waiting.duels for waiting in self.waiting.values()],
@@ -158,6 +177,7 @@ class Lane:
         pairs = zip(saved["duels"], saved["set_of"], strict=True)
         waiting = [Waiting(duels, sets[place]) for duels, place in pairs]
         self.state, self.rounds, self.endings = saved["state"], saved["rounds"], endings
+        self.firsts, self.seconds = (array("i", saved[name].astype(np.int32).tobytes()) for name in ("firsts", "seconds"))
         self.waiting = dict(zip(numbers_waiting, waiting, strict=True))
 
 
@@ -167,19 +187,14 @@ def _shown(number: int, duels: Duels) -> Duel:
     return Duel(number, int(duels.first[0]), int(duels.second[0]), features)
 
 
-def _ending(number: int, duels: Duels, winner: Winner) -> int:
-    """Which ending a winner means: a row of the duel, or "first" or "second"."""
-    if isinstance(winner, str):
-        return FIRST_WON if one_of("winner", winner, ("first", "second")) == "first" else SECOND_WON
-    first, second = int(duels.first[0]), int(duels.second[0])
-    if isinstance(winner, int | np.integer) and not isinstance(winner, bool):
-        if first < 0:
-            raise InvalidInputError(f'duel {number} has arms without rows; got winner {winner}. Say "first" or "second".')
-        if winner == first:
-            return FIRST_WON
-        if winner == second:
-            return SECOND_WON
-    raise InvalidInputError(
-        f'winner must be {first} or {second}, the rows of duel {number}, or "first" or "second"; got {winner!r}. '
-        f"Use agent.skip(duel) when nobody won."
-    )
+def identity(lane: Lane) -> dict[str, Any]:
+    """What makes a lane the one it is, as JSON values: two lanes of one identity fold the same events to the same state."""
+    registered = POLICIES.get(type(lane.policy).__name__) is type(lane.policy)
+    return {
+        "policy": described(lane.policy) if registered else None,
+        "policy_name": type(lane.policy).__name__,
+        "dim": lane.problem.dim,
+        "seed": lane.streams.seed,
+        "horizon": lane.problem.horizon,
+        "max_pending": lane.max_pending,
+    }

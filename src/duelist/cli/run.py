@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from duelist.cli.display import ProgressDisplay, result_table
+from duelist.cli.main import EXIT_INTERRUPTED
 from duelist.cli.run_files import write_results, write_settings
 from duelist.cli.specs import default_specs, parse_policies
 from duelist.core.checks import whole_number
@@ -94,7 +95,7 @@ def run(
         click.echo(
             f"Kept {done} of {len(policies)} policies" + (f" in {folder}." if done else ": nothing was written."), err=True
         )
-        raise KeyboardInterrupt
+        click.get_current_context().exit(EXIT_INTERRUPTED)
 
 
 def _make_folder(folder: Path) -> None:

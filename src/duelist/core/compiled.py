@@ -16,21 +16,23 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# Sums may be reordered and fused (that is what lets dot products use vector instructions), but NaN and infinity keep
-# their meaning: the samplers test for them.
-_FAST_BUT_HONEST = {"reassoc", "contract", "nsz", "arcp"}
-
 
 def kernel(function: F) -> F:
-    """Compile `function` on first call, cached on disk, without the interpreter lock."""
-    compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST_BUT_HONEST)
-    return cast(F, compile_(function))
+    """Compile `function` on first call, cached on disk, without the interpreter lock.
+
+    Operations keep the order they are written in; a product and a sum may be fused, which every path does alike.
+    """
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function))
 
 
-def kernel_in_order(function: F) -> F:
-    """Like `kernel`, but operations stay in the order written, for code whose rounding errors are meant to cancel."""
-    compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-    return cast(F, compile_(function))
+def kernel_reduction(function: F) -> F:
+    """Like `kernel`, for a sum that may be reordered, which is what lets it use vector instructions.
+
+    Only for functions that write to no array. A loop that also writes is compiled twice, with and without vector
+    instructions, and which one runs depends on how far apart its arrays lie in memory: the same lane would then end in other
+    digits beside other lanes. A loop that only reads has one path.
+    """
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})(function))
 
 
 def _forget_stale_kernels(package: Path) -> None:

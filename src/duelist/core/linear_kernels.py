@@ -5,7 +5,35 @@ from __future__ import annotations
 import math
 
 from duelist.core.checks import FloatArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, kernel_reduction
+
+
+@kernel_reduction
+def total_of(values: FloatArray) -> float:
+    """Sum of all values."""
+    total = 0.0
+    for p in range(values.shape[0]):
+        total += values[p]
+    return total
+
+
+@kernel_reduction
+def dot(left: FloatArray, right: FloatArray, n: int) -> float:
+    """Inner product of the first n entries."""
+    total = 0.0
+    for p in range(n):
+        total += left[p] * right[p]
+    return total
+
+
+@kernel_reduction
+def two_dots(vector: FloatArray, one: FloatArray, two: FloatArray, n: int) -> tuple[float, float]:
+    """Inner products of `vector` with two others in one pass over it."""
+    first, second = 0.0, 0.0
+    for p in range(n):
+        first += vector[p] * one[p]
+        second += vector[p] * two[p]
+    return first, second
 
 
 @kernel

@@ -58,6 +58,16 @@ class Uniform:
         """Nothing to learn."""
         return state
 
+    def pair_probability(
+        self,
+        state: UniformState,  # noqa: ARG002 - every state plays alike
+        actions: ActionSet,
+        duels: Duels,  # noqa: ARG002 - and every pair
+    ) -> FloatArray:
+        """(lanes,) how likely this pair was, in this order: 1 / (K (K - 1))."""
+        n_arms = require_finite(self, actions).n_arms
+        return np.full(actions.lanes, 1.0 / (n_arms * (n_arms - 1)))
+
     def report(self, state: UniformState) -> dict[str, FloatArray]:  # noqa: ARG002 - a policy's signature
         """Nothing to tell."""
         return {}

@@ -19,22 +19,21 @@ import numpy as np
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel
-from duelist.core.linear_kernels import cholesky_into, solve_cholesky
+from duelist.core.linear_kernels import cholesky_into, dot, solve_cholesky, total_of, two_dots
 from duelist.preferences.elementary_kernels import exp_of_negative, log1p_of_fraction
 
 
 @kernel
 def loss_and_slopes(logits: FloatArray, totals: FloatArray, losses: FloatArray, slopes: FloatArray) -> float:
-    """Total loss; `slopes` (n,) is filled with the derivative of each contrast's loss in its logit."""
-    total = 0.0
+    """Total loss; `slopes` (n,) is filled with the derivative of each contrast's loss in its logit, `logits` with the loss."""
     for p in range(logits.shape[0]):
         u = logits[p]
         e = exp_of_negative(-abs(u))
         # s(-u): the chance that the first arm loses.
         lose = (e if u > 0.0 else 1.0) / (1.0 + e)
-        total += totals[p] * (log1p_of_fraction(e) + (0.0 if u > 0.0 else -u)) + losses[p] * u
         slopes[p] = losses[p] - totals[p] * lose
-    return total
+        logits[p] = totals[p] * (log1p_of_fraction(e) + (0.0 if u > 0.0 else -u)) + losses[p] * u
+    return total_of(logits)
 
 
 @kernel
@@ -52,17 +51,11 @@ def add_weighted_columns(gradient: FloatArray, contrasts: FloatArray, slopes: Fl
     dim, n = gradient.shape[0], slopes.shape[0]
     # Two rows a pass: the slopes are read half as often.
     for i in range(0, dim - 1, 2):
-        one, two = 0.0, 0.0
-        for p in range(n):
-            one += slopes[p] * contrasts[i, p]
-            two += slopes[p] * contrasts[i + 1, p]
+        one, two = two_dots(slopes, contrasts[i], contrasts[i + 1], n)
         gradient[i] += weight * one
         gradient[i + 1] += weight * two
     if dim % 2:
-        last = 0.0
-        for p in range(n):
-            last += slopes[p] * contrasts[dim - 1, p]
-        gradient[dim - 1] += weight * last
+        gradient[dim - 1] += weight * dot(slopes, contrasts[dim - 1], n)
 
 
 @kernel
@@ -91,9 +84,7 @@ def add_weighted_gram(matrix: FloatArray, contrasts: FloatArray, weights: FloatA
         for p in range(n):
             scaled[p] = weights[p] * contrasts[i, p]
         for j in range(i + 1):
-            entry = 0.0
-            for p in range(n):
-                entry += scaled[p] * contrasts[j, p]
+            entry = dot(scaled, contrasts[j], n)
             matrix[i, j] += entry
             if j < i:
                 matrix[j, i] += entry

@@ -101,7 +101,7 @@ def log_neighbourhood_volume(dim: int, delta: float, theta_norm: float, radius: 
 
 
 def log_inverse_mass(prior: BallPrior, dim: int, theta_norm: float, delta: float) -> float:
-    """The number log 1 / [ p_0(theta*) mu({ theta in Theta : |theta - theta*| <= delta }) ], mu the Lebesgue measure.
+    """The number log 1 / [ p_0(theta*) mu({ theta : |theta - theta*| <= delta }) ], mu the Lebesgue measure on the ball.
 
     What the nonlinear theorem calls for, at delta = 2 / (L_0 T), where the parameter set is a ball.
     """

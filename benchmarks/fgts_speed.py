@@ -1,0 +1,148 @@
+"""Speed, growth, memory and start-up of FGTS, as ratios within one run. Run it with `make bench`.
+
+Everything is measured on the machine at hand, so only ratios and bounds are judged; the absolute times are for the reader.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import duelist
+from growth import measure_growth
+from memory import KINDS, ROUNDS, peak_megabytes
+from plain_numpy import check_yardstick, plain_fgts
+from start_up import measure_start_up
+
+DIM, ARMS, HORIZON, STEPS, TRIALS = 10, 32, 2500, 20, 30
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number, what it may be at most, and how it came about."""
+
+    what: str
+    value: float
+    at_most: float
+    unit: str
+    detail: str
+
+    @property
+    def met(self) -> bool:
+        """Whether the bound holds."""
+        return self.value <= self.at_most
+
+
+def measure_speed() -> list[Figure]:
+    """The paper's recipe and the default, per trial of 30, against one trial of the plain loop.
+
+    Wall time is what a user waits for, on all cores. Processor time leaves out both the second core and whatever else the
+    machine was doing, so its ratio is the stricter and the steadier one.
+    """
+    environment = duelist.LinearDuels(dim=DIM, arms=ARMS)
+    recipe = duelist.FGTS(sampler=duelist.Langevin(steps=STEPS))
+    check_yardstick()
+    plain = plain_fgts(environment, rounds=HORIZON, steps=STEPS, trial=0, seed=0)
+    figures = []
+    for what, policy in (("paper recipe, 20 steps a round", recipe), ("default FGTS (MALA)", duelist.FGTS())):
+        duelist.simulate(policy, environment, rounds=2, trials=2, progress=False)
+        cpu_started = time.process_time()
+        run = duelist.simulate(policy, environment, rounds=HORIZON, trials=TRIALS, seed=0, progress=False)
+        cpu, wall = (time.process_time() - cpu_started) / TRIALS, run.seconds / TRIALS
+        regret = f"; regret {run.final_regret.mean():.0f}, mean of {TRIALS}; plain loop {plain.regret:.0f}, one trial"
+        figures += [
+            Figure(
+                f"{what}: wall time a trial / plain loop",
+                wall / plain.seconds,
+                1 / 12,
+                "",
+                f"{wall:.3f} s / {plain.seconds:.1f} s{regret}",
+            ),
+            Figure(
+                f"{what}: processor time a trial / plain loop",
+                cpu / plain.cpu_seconds,
+                1 / 12,
+                "",
+                f"{cpu:.3f} s / {plain.cpu_seconds:.1f} s",
+            ),
+        ]
+    return figures
+
+
+def measure_rest() -> list[Figure]:
+    """Growth of a round's cost, memory of a million rounds, and start-up."""
+    growth = measure_growth()
+    figures = [
+        Figure(
+            "round at t=100,000 / round at t=1,000",
+            growth.late / growth.early,
+            1.3,
+            "",
+            f"medians of choose + learn, one lane: {1e6 * growth.early:.0f} and {1e6 * growth.late:.0f} microseconds",
+        )
+    ]
+    figures += [
+        Figure(f"peak memory of {ROUNDS:,} rounds, d=20, {kind}", peak_megabytes(kind), 500, "MB", "whole process")
+        for kind in KINDS
+    ]
+    start = measure_start_up()
+    figures += [
+        Figure("import duelist", start.import_, 0.5, "s", "beyond starting Python"),
+        Figure("files compiled again by a second run", start.recompiled, 0, "", ""),
+        Figure(
+            "second run / first run, two rounds",
+            start.second_run / start.first_run,
+            0.5,
+            "",
+            f"first {start.first_run:.1f} s with compiling, second {start.second_run:.2f} s",
+        ),
+    ]
+    return figures
+
+
+def table_of(figures: list[Figure]) -> Table:
+    """The figures for a person."""
+    table = Table(title="FGTS: speed, growth, memory, start-up", title_justify="left")
+    table.add_column("what")
+    for heading in ("measured", "at most", "met"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("detail")
+    for figure in figures:
+        measured, bound = (f"{number:.3g} {figure.unit}".strip() for number in (figure.value, figure.at_most))
+        table.add_row(figure.what, measured, bound, "yes" if figure.met else "NO", figure.detail)
+    return table
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for fgts_speed.json")
+    folder: Path = parser.parse_args().out
+    console = Console()
+    with console.status("Measuring: two to four minutes"):
+        figures = [*measure_speed(), *measure_rest()]
+    console.print(table_of(figures))
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {
+        "duelist": duelist.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "figures": [{**asdict(figure), "met": figure.met} for figure in figures],
+    }
+    path = folder / "fgts_speed.json"
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    console.print(f"Written to {path}")
+    return 0 if all(figure.met for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""`duelist reproduce`: the paper's figures in one command, resumable."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from duelist.core.checks import whole_number
+from duelist.core.errors import InvalidInputError
+from duelist.experiments.spec import Spec
+from duelist.experiments.spec_files import ready_made
+from duelist.plotting.files import require_matplotlib, save_figure
+
+FIGURES = {"figure1": ("figure1", "appendix"), "figure2": ("figure2",), "all": ("figure1", "appendix", "figure2")}
+QUICK_ROUNDS, QUICK_TRIALS, QUICK_TUNING = 600, 10, 8
+EXIT_FAILED = 1
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("figure", type=click.Choice(list(FIGURES)), default="all")
+@click.option("--quick", is_flag=True, help=f"A small run for a first look: {QUICK_ROUNDS} rounds, {QUICK_TRIALS} trials.")
+@click.option("--rounds", type=int, default=None, help="Duels a trial.  [default: 2500, as in the paper]")
+@click.option(
+    "--trials", type=int, default=None, help="Test instances a policy, and tuning instances.  [default: 30, as in the paper]"
+)
+@click.option("--seed", type=int, default=None, help="The same seed gives the same numbers.  [default: 0]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Folder for tables, figures, report and finished blocks.  [default: results/reproduce, with --quick results/quick]",
+)
+@click.option("--workers", type=int, default=None, help="Threads; it changes nothing but the time.  [default: one a core]")
+@click.option(
+    "--cluster", metavar="ADDRESS", default=None, help="Compute on the Dask cluster at this address, such as tcp://host:8786."
+)
+@click.option("--quiet", is_flag=True, help="Print the paths of the files written and nothing else.")
+def reproduce(
+    figure: str,
+    quick: bool,
+    rounds: int | None,
+    trials: int | None,
+    seed: int | None,
+    out: Path | None,
+    workers: int | None,
+    cluster: str | None,
+    quiet: bool,
+) -> None:
+    """Run the paper's experiments again and write tables, figures and a report.
+
+    FIGURE is figure1 (FGTS against the baselines, and an appendix with further ones), figure2 (FGTS under different alpha), or
+    all. Finished blocks are kept in the folder: a run that was killed continues where it was when it is started again.
+    """
+    require_matplotlib()
+    _require_pyarrow()
+    from duelist.experiments.runner import run_spec
+    from duelist.plotting.report import html_report, markdown_report
+    from duelist.plotting.reproduction import reproduction_report
+
+    specs = [sized(ready_made(name), quick=quick, rounds=rounds, trials=trials, seed=seed) for name in FIGURES[figure]]
+    folder = out or Path("results/quick" if quick else "results/reproduce")
+    _make_folder(folder)
+    started = time.perf_counter()
+    results: dict[str, Any] = {}
+    failures: list[str] = []
+    for spec in specs:
+        result = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
+        results[spec.name] = result
+        failures += map(str, result.failures)
+        if not quiet:
+            for problem in result.problems:
+                click.echo(f"Computed again: {problem}", err=True)
+            click.echo(
+                f"{spec.id}: {result.computed} block(s) computed, {result.reused} reused, {result.seconds:.1f} s",
+                err=True,
+            )
+    if failures:
+        _tell_failures(failures, folder)
+        click.get_current_context().exit(EXIT_FAILED)
+    made = reproduction_report(results, command=_command(), seconds=time.perf_counter() - started)
+    files = [result.path for result in results.values()]
+    for one in made.figures:
+        files += save_figure(one.figure, folder / one.name)
+    for name, text in (("report.html", html_report(made.report)), ("report.md", markdown_report(made.report))):
+        (folder / name).write_text(text, encoding="utf-8")
+        files.append(folder / name)
+    if quiet:
+        for path in files:
+            click.echo(str(path))
+        return
+    _tell(made.verdicts, folder, len(files), time.perf_counter() - started)
+
+
+def sized(spec: Spec, *, quick: bool, rounds: int | None, trials: int | None, seed: int | None) -> Spec:
+    """The spec at the size that was asked for; what was not asked for keeps the paper's size, or the quick one."""
+    wanted_rounds = rounds if rounds is not None else (QUICK_ROUNDS if quick else spec.rounds)
+    wanted_trials = trials if trials is not None else (QUICK_TRIALS if quick else spec.trials)
+    tuning = trials if trials is not None else (QUICK_TUNING if quick else spec.tuning.trials)
+    whole_number("--rounds", wanted_rounds, at_least=1)
+    whole_number("--trials", wanted_trials, at_least=2)  # differences between trials need two
+    return replace(
+        spec,
+        rounds=wanted_rounds,
+        trials=wanted_trials,
+        tuning=replace(spec.tuning, trials=tuning),
+        seed=spec.seed if seed is None else whole_number("--seed", seed),
+    )
+
+
+def _tell_failures(failures: list[str], folder: Path) -> None:
+    for failure in failures:
+        click.echo(f"Failed: {failure}", err=True)
+    click.echo(
+        f"{len(failures)} block(s) failed; the others are kept in {folder}. Mend the cause and run the same command again: "
+        f"only what is missing will be computed.",
+        err=True,
+    )
+
+
+def _tell(verdicts: list[Any], folder: Path, n_files: int, seconds: float) -> None:
+    table = Table(title="What did and did not reproduce", box=SIMPLE_HEAD, title_justify="left")
+    for heading in ("claim", "under", "outcome"):
+        table.add_column(heading, overflow="fold")
+    for verdict in verdicts:
+        table.add_row(verdict.claim, verdict.conditions, verdict.outcome)
+    Console().print(table)
+    click.echo(f"Report:  {folder / 'report.html'}")
+    click.echo(f"Files:   {n_files} in {folder}: tables (Parquet), figures (PNG and PDF), report (HTML and Markdown)")
+    click.echo(f"Time:    {seconds:.1f} s")
+
+
+def _command() -> str:
+    return " ".join(["duelist", *sys.argv[1:]])
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"--out must be a folder that can be written to; got {str(folder)!r} ({error.strerror}). Name another."
+        ) from error
+
+
+def _require_pyarrow() -> None:
+    import importlib.util
+
+    if importlib.util.find_spec("pyarrow") is None:
+        raise InvalidInputError(
+            'duelist reproduce stores tables as Parquet and needs pyarrow. Run: pip install "duelist[paper]"'
+        )

@@ -1,0 +1,146 @@
+"""A figure of panels: environments across, conditions down, one way of drawing, one legend for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from duelist.experiments.series import Series
+from duelist.experiments.statistics import growth_exponent
+from duelist.plotting.files import new_figure
+from duelist.plotting.lines import Line, line_of
+from duelist.plotting.regret import beyond_the_frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Names = dict[str, int]  # what a series is called -> its line, the same in every figure
+Draw = Callable[["Axes", Sequence[Series], Callable[[Series], str], Names], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of panels: its title, and for every panel a title and its series."""
+
+    title: str
+    panels: Sequence[tuple[str, Sequence[Series]]]
+
+
+def panel_figure(rows: Sequence[Row], draw: Draw, name: Callable[[Series], str], names: Names) -> Figure:
+    """Draw every panel in the same way."""
+    columns = max(len(row.panels) for row in rows)
+    figure = new_figure(3.3 * columns, 2.7 * len(rows) + 0.5)
+    grid = figure.subplots(len(rows), columns, squeeze=False)
+    for across, row in zip(grid, rows, strict=True):
+        for axes, (title, series) in zip(across, row.panels, strict=True):
+            draw(axes, series, name, names)
+            axes.set_title(f"{title}\n{row.title}" if row.title else title, fontsize=9)
+            plain_axes(axes)
+    return figure
+
+
+def plain_axes(axes: Axes) -> None:
+    """Small type, a faint grid, no box."""
+    axes.grid(visible=True, color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
+
+
+def shared_legend(figure: Figure, labels: Names, columns: int = 4) -> None:
+    """One legend below all panels, one entry a name."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=line.colour, linestyle=line.dashes, linewidth=1.6, label=name)
+        for name, line in ((name, line_of(number)) for name, number in labels.items())
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, fontsize=9)
+
+
+def draw_mean(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
+    """Mean with the band of one standard deviation over trials, as in the paper."""
+
+    def middle_and_band(regret: Any) -> tuple[Any, Any, Any]:
+        mean, sd = regret.mean(axis=0), regret.std(axis=0, ddof=1 if len(regret) > 1 else 0)
+        return mean, np.maximum(mean - sd, 0.0), mean + sd
+
+    _curves(axes, series, name, names, middle_and_band)
+
+
+def draw_median(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
+    """Median with the band from the 5 % to the 95 % quantile: what a typical and an unlucky trial see."""
+
+    def middle_and_band(regret: Any) -> tuple[Any, Any, Any]:
+        low, median, high = np.quantile(regret, [0.05, 0.5, 0.95], axis=0)
+        return median, low, high
+
+    _curves(axes, series, name, names, middle_and_band)
+
+
+def draw_growth(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
+    """Mean regret on logarithmic axes, with the fitted exponent of its last nine tenths at the end of each line."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for one in series:
+        line = line_of(names[name(one)])
+        mean = one.regret.mean(axis=0)
+        exponent = growth_exponent(one).estimate
+        axes.plot(one.rounds, mean, color=line.colour, linestyle=line.dashes, linewidth=1.4)
+        axes.annotate(
+            f"{exponent:.2f}",
+            (one.rounds[-1], mean[-1]),
+            xytext=(3, 0),
+            textcoords="offset points",
+            fontsize=7,
+            color=line.colour,
+            va="center",
+            annotation_clip=False,
+        )
+    _spread_notes(axes)
+    axes.set_xlabel("round", fontsize=8)
+    axes.set_ylabel("mean cumulative regret", fontsize=8)
+
+
+def _spread_notes(axes: Axes) -> None:
+    """Move exponents apart that would be printed over each other."""
+    notes = sorted((note for note in axes.texts), key=lambda note: note.xy[1])  # type: ignore[attr-defined]
+    if not notes:
+        return
+    heights = np.log([note.xy[1] for note in notes])  # type: ignore[attr-defined]
+    low, high = axes.get_ylim()
+    points = 150.0 / max(np.log(high / max(low, 1e-9)), 1e-9)
+    placed = -np.inf
+    for note, height in zip(notes, heights * points, strict=True):
+        placed = max(height, placed + 8.0)
+        note.set_position((3, placed - height))
+
+
+def _curves(
+    axes: Axes,
+    series: Sequence[Series],
+    name: Callable[[Series], str],
+    names: Names,
+    middle_and_band: Callable[[Any], tuple[Any, Any, Any]],
+) -> None:
+    outside = beyond_the_frame({name(one): float(one.final.mean()) for one in series})
+    shade = min(0.15, 0.6 / max(len(series), 1))
+    top = 0.0
+    for one in series:
+        line: Line = line_of(names[name(one)])
+        middle, low, high = middle_and_band(one.regret)
+        axes.plot(one.rounds, middle, color=line.colour, linestyle=line.dashes, linewidth=1.6)
+        axes.fill_between(one.rounds, low, high, color=line.colour, alpha=shade, linewidth=0)
+        if name(one) not in outside:
+            top = max(top, float(high.max()))
+    for number, one in enumerate(one for one in series if name(one) in outside):
+        text = f"{name(one)} ends at {one.final.mean():,.0f}"
+        axes.text(0.98, 0.97 - 0.08 * number, text, transform=axes.transAxes, ha="right", va="top", fontsize=7, color="0.3")
+    axes.set_xlim(0, series[0].rounds[-1])
+    axes.set_ylim(0, 1.05 * top if top > 0 else 1.0)
+    axes.set_xlabel("round", fontsize=8)
+    axes.set_ylabel("cumulative regret", fontsize=8)

@@ -1,0 +1,34 @@
+"""Regret against the tuned parameter: how much hangs on the radius, and which values each grid can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from duelist.experiments.series import Series
+from duelist.plotting.lines import line_of
+from duelist.plotting.panels import Draw, Names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def tuning_drawing(paper_values: Sequence[float]) -> Draw:
+    """A drawing of mean and median final regret against the radius; hollow marks lie outside the paper's grid."""
+
+    def draw(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
+        for label in dict.fromkeys(name(one) for one in series):
+            line = line_of(names[label])
+            own = sorted((one for one in series if name(one) == label), key=lambda one: next(iter(one.setting.values())))
+            radii = [next(iter(one.setting.values())) for one in own]
+            means = [float(one.final.mean()) for one in own]
+            axes.plot(radii, means, color=line.colour, linestyle=line.dashes, linewidth=1.2)
+            for radius, mean in zip(radii, means, strict=True):
+                fill = line.colour if radius in paper_values else "white"
+                axes.plot(radius, mean, "o", color=line.colour, markersize=5, markerfacecolor=fill)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("radius", fontsize=8)
+        axes.set_ylabel("mean regret after the last round", fontsize=8)
+
+    return draw

@@ -1,0 +1,343 @@
+"""An agent on a journal loses nothing it acknowledged, and goes on bit for bit."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agent_parts import ARMS, Ends, Line, bytes_of
+from duelist.agent.agent import Agent
+from duelist.core.errors import AlreadyLearntError, DuelistError, InvalidInputError, SavedStateError, UnknownDuelError
+from duelist.journal.base import Turn
+from duelist.journal.errors import JournalError
+from duelist.journal.memory import MemoryJournal
+from duelist.journal.sqlite import SQLiteJournal
+from duelist.policies.fgts import FGTS
+from duelist.policies.uniform import Uniform
+
+OTHER_ARMS = np.random.default_rng(2).standard_normal((9, 4))
+
+
+@pytest.fixture
+def journal() -> Iterator[MemoryJournal]:
+    with MemoryJournal() as opened:
+        yield opened
+
+
+def agent_on(journal: Any, policy: Any = None, snapshot_every: int = 1000, **changed: Any) -> Agent:
+    settings: dict[str, Any] = {"dim": 4, "seed": 11, "max_pending": 20, **changed}
+    return Agent(policy or FGTS(), journal=journal, snapshot_every=snapshot_every, **settings)
+
+
+def act(agent: Agent, t: int) -> None:
+    """One of the things that happen to an agent: asking, answering late and out of order, skipping, forgetting."""
+    dice = random.Random(t)
+    waiting = agent.pending
+    if not waiting or dice.random() < 0.55:
+        agent.choose(ARMS if dice.random() < 0.7 else OTHER_ARMS)
+    elif dice.random() < 0.9:
+        agent.learn(dice.choice(waiting), winner=dice.choice(["first", "second"]))
+    else:
+        agent.skip(dice.choice(waiting))
+
+
+def in_memory(actions: int, policy: Any = None) -> Agent:
+    agent = Agent(policy or FGTS(), dim=4, seed=11, max_pending=20)
+    for t in range(actions):
+        act(agent, t)
+    return agent
+
+
+@pytest.mark.parametrize("policy", [FGTS(), Uniform(), FGTS(sampler="paper", alpha=3.0)], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("snapshot_every", [1, 9, 1000])
+def test_stopping_at_any_point_changes_nothing(policy: Any, snapshot_every: int, tmp_path: Path) -> None:
+    journal = MemoryJournal()
+    agent = agent_on(journal, policy, snapshot_every)
+    dice = random.Random(1)
+    for t in range(150):
+        act(agent, t)
+        if dice.random() < 0.2:
+            agent = agent_on(journal, policy, snapshot_every)
+    assert bytes_of(agent, tmp_path) == bytes_of(in_memory(150, policy), tmp_path)
+    journal.close()
+
+
+def test_folding_the_whole_journal_gives_what_snapshots_give(journal: MemoryJournal, tmp_path: Path) -> None:
+    agent = agent_on(journal, snapshot_every=10)
+    for t in range(120):
+        act(agent, t)
+    assert journal.latest_snapshot() is not None
+    with MemoryJournal() as events_only:
+        copy_events(journal, events_only)
+        assert bytes_of(agent_on(events_only), tmp_path) == bytes_of(agent, tmp_path)
+
+
+def test_a_restart_replays_only_what_follows_the_snapshot(journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = agent_on(journal, snapshot_every=25)
+    for _ in range(100):
+        agent.learn(agent.choose(ARMS), "first")
+    calls = []
+    choose = FGTS.choose
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(1)
+        return choose(*arguments)
+
+    monkeypatch.setattr(FGTS, "choose", counted)
+    agent_on(journal, snapshot_every=25)
+    assert len(calls) <= 13
+
+
+def test_what_was_asked_and_told_is_written_down(journal: MemoryJournal) -> None:
+    agent = agent_on(journal, Uniform())
+    duel = agent.choose(ARMS)
+    agent.learn(duel, winner=duel.second)
+    agent.skip(agent.choose(ARMS))
+    opened, offered, asked, told, again, skipped = journal.read()
+    assert opened.kind == "opened"
+    assert opened.body["policy"] == {"kind": "Uniform"}
+    assert {"dim", "seed", "version", "max_pending", "horizon"} <= set(opened.body)
+    assert offered.kind == "set"
+    assert asked.body == {
+        "id": 0,
+        "set": offered.body["set"],
+        "first": duel.first,
+        "second": duel.second,
+        "stream": 0,
+        "policy": opened.position,
+        "probability": pytest.approx(1 / 30),
+    }
+    assert (told.kind, told.body) == ("told", {"id": 0, "winner": "second"})
+    assert (again.kind, again.body["id"]) == ("asked", 1)
+    assert (skipped.kind, skipped.body) == ("skipped", {"id": 1})
+
+
+def test_the_same_answer_again_is_no_news(journal: MemoryJournal, tmp_path: Path) -> None:
+    agent = agent_on(journal)
+    duel, other = agent.choose(ARMS), agent.choose(ARMS)
+    agent.learn(duel, winner=duel.second)
+    agent.skip(other)
+    before, events = bytes_of(agent, tmp_path), len(list(journal.read()))
+    agent.learn(duel, winner=duel.second)
+    agent.learn(duel.id, winner=duel.second)
+    agent.learn(duel, winner="second")
+    agent.skip(other)
+    assert bytes_of(agent, tmp_path) == before
+    assert len(list(journal.read())) == events
+
+
+@pytest.mark.parametrize(
+    ("tell", "error", "says"),
+    [
+        (lambda agent: agent.learn(0, "first"), AlreadyLearntError, r"learnt before \(second"),
+        (lambda agent: agent.skip(0), AlreadyLearntError, "learnt before"),
+        (lambda agent: agent.learn(1, "first"), AlreadyLearntError, "skipped before"),
+        (lambda agent: agent.learn(9, "first"), UnknownDuelError, "got duel 9"),
+        (lambda agent: agent.learn(2, 77), InvalidInputError, "winner must be"),
+        (lambda agent: agent.choose(ARMS[:, :3]), InvalidInputError, "dimension 3"),
+        (lambda agent: agent.choose(np.full((3, 4), np.nan)), InvalidInputError, "finite"),
+    ],
+)
+def test_bad_input_leaves_agent_and_journal_as_they_were(
+    tell: Callable[[Agent], None], error: type[DuelistError], says: str, journal: MemoryJournal, tmp_path: Path
+) -> None:
+    agent = agent_on(journal)
+    for _ in range(3):
+        agent.choose(ARMS)
+    agent.learn(0, "second")
+    agent.skip(1)
+    before, events = bytes_of(agent, tmp_path), list(journal.read())
+    with pytest.raises(error, match=says):
+        tell(agent)
+    assert bytes_of(agent, tmp_path) == before
+    assert list(journal.read()) == events
+    assert bytes_of(agent_on(journal), tmp_path) == before
+
+
+def test_a_set_that_no_journal_can_hold_is_refused_before_asking(journal: MemoryJournal) -> None:
+    agent = Agent(Ends(), dim=2, journal=journal)
+    with pytest.raises(InvalidInputError, match="Line"):
+        agent.choose(Line())
+    assert agent.report()["asked"] == 0
+    assert [record.kind for record in journal.read()] == ["opened"]
+
+
+def test_a_commit_that_fails_is_undone_in_memory_too(
+    journal: MemoryJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = agent_on(journal, snapshot_every=7)
+    for t in range(40):
+        act(agent, t)
+    before = bytes_of(agent, tmp_path)
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal._store, "commit", fail)
+        with pytest.raises(JournalError, match="disk full"):
+            agent.choose(ARMS)
+        with pytest.raises(JournalError, match="disk full"):
+            agent.learn(agent.pending[0], "first")
+    agent.refresh()
+    assert bytes_of(agent, tmp_path) == before
+    for t in range(40, 60):
+        act(agent, t)
+    assert bytes_of(agent, tmp_path) == bytes_of(in_memory(60), tmp_path)
+
+
+def test_a_policy_that_breaks_in_the_middle_of_a_turn_is_undone(
+    journal: MemoryJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = agent_on(journal, Uniform())
+    for t in range(20):
+        act(agent, t)
+    before = bytes_of(agent, tmp_path)
+
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Uniform, "pair_probability", breaks)
+        with pytest.raises(ZeroDivisionError):
+            agent.choose(ARMS)
+    agent.refresh()
+    assert bytes_of(agent, tmp_path) == before
+
+
+def test_agents_that_share_a_journal_stay_in_step(tmp_path: Path) -> None:
+    with SQLiteJournal(tmp_path / "shared.db") as left, SQLiteJournal(tmp_path / "shared.db") as right:
+        agents = [agent_on(left, snapshot_every=15), agent_on(right, snapshot_every=15)]
+        dice = random.Random(4)
+        for t in range(80):
+            agent = dice.choice(agents)
+            agent.refresh()
+            act(agent, t)
+        for agent in agents:
+            agent.refresh()
+        assert bytes_of(agents[0], tmp_path) == bytes_of(agents[1], tmp_path) == bytes_of(in_memory(80), tmp_path)
+
+
+def test_one_agent_may_answer_what_another_asked_without_being_told_of_it(journal: MemoryJournal) -> None:
+    asking, answering = agent_on(journal), agent_on(journal)
+    duel = asking.choose(ARMS)
+    answering.learn(duel, winner=duel.first)
+    with pytest.raises(AlreadyLearntError):
+        asking.learn(duel, winner=duel.second)
+    assert asking.rounds == 1
+
+
+def test_the_pair_that_somebody_saw_stands_even_if_the_policy_would_now_choose_another(journal: MemoryJournal) -> None:
+    duel = agent_on(journal).choose(ARMS)
+    with MemoryJournal() as elsewhere:
+        copy_events(journal, elsewhere, lambda body: {**body, "first": duel.second, "second": duel.first})
+        seen = agent_on(elsewhere).pending[0]
+    assert (seen.first, seen.second) == (duel.second, duel.first)
+    assert (seen.features == ARMS[[duel.second, duel.first]]).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"seed": 12}, "seed 11; got 12"),
+        ({"dim": 5}, "dim 4; got 5"),
+        ({"max_pending": 3}, "max_pending 20; got 3"),
+        ({"policy": Uniform()}, "policy .*Uniform"),
+        ({"policy": FGTS(alpha=0.2)}, "'alpha': 0.1.* got .*'alpha': 0.2"),
+    ],
+)
+@pytest.mark.parametrize("snapshot_every", [2, 1000])
+def test_a_journal_of_another_agent_is_refused(
+    changed: dict[str, Any], says: str, snapshot_every: int, journal: MemoryJournal
+) -> None:
+    agent = agent_on(journal, snapshot_every=snapshot_every)
+    agent.learn(agent.choose(ARMS), "first")
+    with pytest.raises(InvalidInputError, match=says):
+        agent_on(journal, **changed)
+
+
+def test_a_journal_of_something_else_is_refused(journal: MemoryJournal) -> None:
+    journal.transact(lambda turn: turn.append("weather", {"rain": True}))
+    with pytest.raises(SavedStateError, match="'weather'"):
+        agent_on(journal)
+
+
+def test_a_policy_of_somebody_else_may_live_on_a_journal(journal: MemoryJournal) -> None:
+    for _ in range(3):
+        agent = Agent(Ends(), dim=4, journal=journal, snapshot_every=3)
+        agent.learn(agent.choose(ARMS), "second")
+    assert agent.report()["sum"] == -3.0
+
+
+class Unsaveable(Ends):
+    def start(self, problem: Any, streams: Any) -> Any:  # noqa: ARG002
+        return object()
+
+
+def test_a_state_that_no_snapshot_can_hold_is_refused_at_once(journal: MemoryJournal) -> None:
+    with pytest.raises(InvalidInputError, match="to_arrays"):
+        Agent(Unsaveable(), dim=4, journal=journal)
+    assert list(journal.read()) == []
+
+
+def copy_events(source: Any, target: Any, change: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> None:
+    """The events of one journal on another; `change` rewrites the duels that were asked."""
+
+    def work(turn: Turn) -> None:
+        for record in source.read():
+            turn.append(record.kind, change(record.body) if record.kind == "asked" else record.body, record.blob)
+
+    target.transact(work)
+
+
+_PLAYER = """
+import sys
+import numpy as np
+import duelist
+from duelist.journal.sqlite import SQLiteJournal
+agent = duelist.Agent(duelist.FGTS(), dim=4, seed=5, journal=SQLiteJournal(sys.argv[1]), snapshot_every=40)
+arms = np.random.default_rng(0).standard_normal((6, 4))
+print("ready", flush=True)
+while True:
+    duel = agent.choose(arms)
+    print("asked", duel.id, duel.first, duel.second, flush=True)
+    winner = min(duel.first, duel.second)
+    agent.learn(duel, winner)
+    print("told", duel.id, winner, flush=True)
+"""
+
+
+def test_killing_the_process_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    path, dice = tmp_path / "votes.db", random.Random(0)
+    acknowledged: list[list[str]] = []
+    for _ in range(4):
+        player = subprocess.Popen([sys.executable, "-c", _PLAYER, str(path)], stdout=subprocess.PIPE, text=True)
+        assert player.stdout is not None
+        acknowledged += [player.stdout.readline().split() for _ in range(dice.randrange(10, 90))]
+        time.sleep(dice.random() * 0.003)
+        player.send_signal(signal.SIGKILL)
+        acknowledged += [line.split() for line in player.stdout]
+        player.wait()
+        player.stdout.close()
+    with SQLiteJournal(path) as journal, MemoryJournal() as straight:
+        asked = {r.body["id"]: (r.body["first"], r.body["second"]) for r in journal.read() if r.kind == "asked"}
+        told = [r.body["id"] for r in journal.read() if r.kind == "told"]
+        assert len(told) == len(set(told))
+        for kind, *facts in (line for line in acknowledged if line != ["ready"]):
+            if kind == "asked":
+                assert asked[int(facts[0])] == (int(facts[1]), int(facts[2]))
+            else:
+                assert int(facts[0]) in told
+        copy_events(journal, straight)
+        settings: dict[str, Any] = {"dim": 4, "seed": 5}
+        restarted = Agent(FGTS(), journal=journal, **settings)
+        assert bytes_of(restarted, tmp_path) == bytes_of(Agent(FGTS(), journal=straight, **settings), tmp_path)
