@@ -78,6 +78,10 @@ class FGTS:
         same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
             to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
             and takes the runner-up live, where nobody is shown the same thing twice.
+        exact_rounds: distinct contrasts and action sets up to which all of them are kept and read one by one, which is all
+            there ever are with a fixed set of arms. With more, the likelihood is read through its second-order expansion
+            around the mode and the Feel-Good maximum through a sample of the sets, so that a round costs the same however
+            many came before. None stays exact at a cost that grows with every round.
 
     eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
 
@@ -96,6 +100,7 @@ class FGTS:
     prior: Prior = field(default_factory=Gaussian)
     sampler: str | Sampler = "mala"
     same_arm: str = "auto"
+    exact_rounds: int | None = 2048
 
     def __post_init__(self) -> None:
         if self.eta != "theory":
@@ -115,6 +120,8 @@ class FGTS:
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
         one_of("same_arm", self.same_arm, SAME_ARM)
+        if self.exact_rounds is not None:
+            whole_number("exact_rounds", self.exact_rounds, at_least=8)
         if isinstance(self.sampler, str):
             sampler_named(self.sampler)
 
@@ -141,7 +148,7 @@ class FGTS:
     def _empty_history(self, lanes: int, dim: int, *, keep_sets: bool) -> History | LastDuel:
         if self._sampler.one_pass:
             return LastDuel.start(lanes=lanes, dim=dim)
-        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets)
+        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets, max_sets=self.exact_rounds)
 
     def potential(self, state: FGTSState) -> LinearPotential:
         """The potential of both draws given what was learnt: -log p_1 and -log p_2 of the paper."""
@@ -154,7 +161,9 @@ class FGTS:
         if rounds and (statistics.repeats.size or statistics.ball_reach):
             terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or rounds)))
         _, dim, _ = statistics.contrasts.shape
-        return LinearPotential(*terms, lanes=state.history.lanes, chains=2, dim=dim, observations=rounds)
+        return LinearPotential(
+            *terms, lanes=state.history.lanes, chains=2, dim=dim, observations=rounds, exact_rows=self.exact_rounds
+        )
 
     def choose(self, state: FGTSState, actions: ActionSet, streams: Streams) -> tuple[Duels, FGTSState]:
         """Draw theta_1 and theta_2 and play the best arm of each."""
