@@ -36,10 +36,19 @@ def main() -> None:
                 while_starting += not kill_once(data, memory, arena="arena", seed=seed, clients=options.clients)
                 kills += 1
             more, _ = last_check(data, memory, arena="arena")
-            journals, asks, answers, events = journals + 1, asks + len(memory.asks), answers + len(memory.answers), events + more
-            print(f"{kills} kills: {asks} asks and {answers} answers acknowledged, 0 missing, 0 doubled, folds equal", flush=True)
+            journals, asks, answers, events = (
+                journals + 1,
+                asks + len(memory.asks),
+                answers + len(memory.answers),
+                events + more,
+            )
+            print(
+                f"{kills} kills: {asks} asks and {answers} answers acknowledged, 0 missing, 0 doubled, folds equal", flush=True
+            )
     print(f"\n{time.perf_counter() - started:.0f} s\n")
-    print("| kills | while starting | journals | asks acknowledged | answers acknowledged | missing | doubled | folds unequal |")
+    print(
+        "| kills | while starting | journals | asks acknowledged | answers acknowledged | missing | doubled | folds unequal |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     print(f"| {kills} | {while_starting} | {journals} | {asks} | {answers} | 0 | 0 | 0 |")
 

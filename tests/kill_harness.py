@@ -65,7 +65,9 @@ class ServiceProcess:
             assert time.monotonic() < end, "the service does not answer"
             time.sleep(0.01)
 
-    def call(self, method: str, path: str, body: Any = None, connection: http.client.HTTPConnection | None = None) -> tuple[int, Any]:
+    def call(
+        self, method: str, path: str, body: Any = None, connection: http.client.HTTPConnection | None = None
+    ) -> tuple[int, Any]:
         """One request. Raises what http.client raises when the service dies meanwhile."""
         own = connection or http.client.HTTPConnection(self.host, self.port, timeout=30)
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
@@ -106,7 +108,9 @@ class Memory:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-def load(service: ServiceProcess, arena: str, memory: Memory, *, clients: int, seed: int, stop: threading.Event) -> list[threading.Thread]:
+def load(
+    service: ServiceProcess, arena: str, memory: Memory, *, clients: int, seed: int, stop: threading.Event
+) -> list[threading.Thread]:
     """Start clients that ask and tell until the service dies or `stop` is set."""
 
     def client(number: int) -> None:
@@ -162,7 +166,9 @@ def check_against_service(service: ServiceProcess, arena: str, memory: Memory) -
     assert not missing, f"acknowledged asks missing: {missing}"
     for ask, (left, right) in memory.asks.items():
         assert (by_id[ask]["left"], by_id[ask]["right"]) == (left, right), f"ask {ask} changed"
-    wrong = {ask: (outcome, by_id[ask]["outcome"]) for ask, outcome in memory.answers.items() if by_id[ask]["outcome"] != outcome}
+    wrong = {
+        ask: (outcome, by_id[ask]["outcome"]) for ask, outcome in memory.answers.items() if by_id[ask]["outcome"] != outcome
+    }
     assert not wrong, f"acknowledged answers missing or changed: {wrong}"
     for ask, row in by_id.items():
         if row["outcome"] and ask not in memory.answers:

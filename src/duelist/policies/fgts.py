@@ -82,6 +82,10 @@ class FGTS:
         discount: forgetting, for tastes that drift: every vote multiplies the weight of all votes before it by this, in the
             likelihood and the Feel-Good term alike. 0.999 remembers about the last thousand votes; 1 never forgets. The
             anytime schedule then counts remembered rounds.
+        exact_rounds: distinct contrasts and action sets up to which all of them are kept and read one by one, which is all
+            there ever are with a fixed set of arms. With more, the likelihood is read through its second-order expansion
+            around the mode and the Feel-Good maximum through a sample of the sets, so that a round costs the same however
+            many came before. None stays exact at a cost that grows with every round, as does a history that forgets.
 
     eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
 
@@ -101,6 +105,7 @@ class FGTS:
     sampler: str | Sampler = "mala"
     same_arm: str = "auto"
     discount: float = 1.0
+    exact_rounds: int | None = 2048
 
     def __post_init__(self) -> None:
         if isinstance(self.eta, str):
@@ -126,6 +131,8 @@ class FGTS:
                 f"a one-pass sampler never looks back at a duel and cannot forget it; got discount {self.discount:g} with "
                 f"sampler {self.sampler!r}. Use another sampler, or discount=1."
             )
+        if self.exact_rounds is not None:
+            whole_number("exact_rounds", self.exact_rounds, at_least=8)
 
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
@@ -152,10 +159,17 @@ class FGTS:
             live=problem.live,
         )
 
+    @property
+    def _exact_rounds(self) -> int | None:
+        # A sample of past sets weighs them alike, and an expansion assumes that old duels stay: forgetting needs neither.
+        return self.exact_rounds if self.discount == 1.0 else None
+
     def _empty_history(self, lanes: int, dim: int, *, keep_sets: bool) -> History | LastDuel:
         if self._sampler.one_pass:
             return LastDuel.start(lanes=lanes, dim=dim)
-        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets, discount=float(self.discount))
+        return History.start(
+            lanes=lanes, dim=dim, keep_sets=keep_sets, discount=float(self.discount), max_sets=self._exact_rounds
+        )
 
     def potential(self, state: FGTSState) -> LinearPotential:
         """The potential of both draws given what was learnt: -log p_1 and -log p_2 of the paper."""
@@ -168,7 +182,15 @@ class FGTS:
         if rounds and (statistics.repeats.size or statistics.ball_reach or statistics.support is not None):
             terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or remembered)))
         lanes, dim, _ = statistics.contrasts.shape
-        return LinearPotential(*terms, lanes=lanes, chains=2, dim=dim, observations=rounds, memory=remembered)
+        return LinearPotential(
+            *terms,
+            lanes=lanes,
+            chains=2,
+            dim=dim,
+            observations=rounds,
+            memory=remembered,
+            exact_rows=self._exact_rounds,
+        )
 
     def choose(self, state: FGTSState, actions: ActionSet, streams: Streams) -> tuple[Duels, FGTSState]:
         """Draw theta_1 and theta_2 and play the best arm of each."""

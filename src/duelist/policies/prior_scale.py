@@ -23,7 +23,7 @@ from duelist.policies.ucb_kernels import MAX_ITERATIONS, TOLERANCE
 from duelist.preferences.logistic_kernels import fit_lane, loss_and_slopes
 
 # Factors of the base ridge that are compared: utilities' standard deviation from 4 down to 1/4.
-FACTORS = 4.0 ** np.arange(-2.0, 2.01, 0.5)
+FACTORS: FloatArray = np.array([4.0 ** (half / 2) for half in range(-4, 5)])
 # Standard deviation of log(ridge / base): the scale is known to about a factor of two either way before there are data.
 _LOG_SPREAD = math.log(4.0)
 
@@ -32,7 +32,7 @@ def base_ridge(actions: FiniteActions) -> FloatArray:
     """(lanes,) the ridge under which the arms' utilities vary with variance 1 around their mean."""
     centred = actions.features - actions.features.mean(axis=1, keepdims=True)
     spread = (centred**2).sum(axis=2).mean(axis=1)
-    return np.maximum(spread, np.finfo(float).tiny)
+    return np.asarray(np.maximum(spread, np.finfo(float).tiny))
 
 
 @kernel
