@@ -44,4 +44,5 @@ ROWS = [
     Row("VACDB", duelist.VACDB()),
     Row("StaD", duelist.StaD()),
     Row("SupCoLSTIM", duelist.SupCoLSTIM()),
+    Row("Foresight", duelist.Foresight()),
 ]

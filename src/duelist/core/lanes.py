@@ -66,6 +66,8 @@ def select_lanes(parameters: Parameters, lanes: slice, total: int) -> Parameters
         value = getattr(parameters, field.name)
         if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or np.shape(value) == (1,):
             continue
+        if np.ndim(value) > 1:
+            continue  # a table, such as a list of models: one for all lanes
         if len(value) != total:
             # Refused here, where all lanes are known: by chance it might fit the number of lanes of one block.
             raise InvalidInputError(

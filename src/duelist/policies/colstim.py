@@ -115,7 +115,7 @@ class CoLSTIM:
     def choose(self, state: CoLSTIMState, actions: ActionSet, streams: Streams) -> tuple[Duels, CoLSTIMState]:
         """The perturbed leader and its challenger; random pairs while warming up."""
         fit, finite = state.fit, require_finite(self, actions)
-        columns, priority = candidates(self, actions, streams, fit.asked)
+        columns, priority = candidates(self, actions, fit.theta, streams, fit.asked)
         warmup = finite.dim * finite.n_arms if self.warmup == "theory" else self.warmup
         if fit.asked < warmup:
             # Priorities are independent uniforms, so the two largest are a uniform pair of different arms.

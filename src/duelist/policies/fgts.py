@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from duelist.core.actions import ActionSet, FiniteActions
-from duelist.core.checks import FloatArray, IntArray, one_of, whole_number
+from duelist.core.checks import FloatArray, IntArray, finite_number, one_of, whole_number
 from duelist.core.duels import Duels, duels_between
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
@@ -29,6 +29,7 @@ from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.last_duel import LastDuel
 from duelist.core.streams import Streams
 from duelist.policies.finite import runner_up
+from duelist.policies.same_point import REDRAWS, different_points
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
@@ -37,7 +38,6 @@ from duelist.samplers.registry import sampler_named
 from duelist.theory.schedules import THEORY_ETA, theory_mu
 
 SAME_ARM = ("auto", "allow", "redraw", "runner-up")
-_REDRAWS = 8
 
 
 class FGTSState(NamedTuple):
@@ -77,10 +77,15 @@ class FGTS:
             "langevin" (biased), "laplace", "sgld_cv", "online" (approximate; the last keeps no history), or a sampler object.
         same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
             to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
-            and takes the runner-up live, where nobody is shown the same thing twice.
+            and takes the runner-up live, where nobody is shown the same thing twice. A continuous set has no runner-up:
+            there "runner-up" draws again, like "redraw", and at last plays the point that theta_2 likes least.
         discount: forgetting, for tastes that drift: every vote multiplies the weight of all votes before it by this, in the
             likelihood and the Feel-Good term alike. 0.999 remembers about the last thousand votes; 1 never forgets. The
             anytime schedule then counts remembered rounds.
+        exact_rounds: distinct contrasts and action sets up to which all of them are kept and read one by one, which is all
+            there ever are with a fixed set of arms. With more, the likelihood is read through its second-order expansion
+            around the mode and the Feel-Good maximum through a sample of the sets, so that a round costs the same however
+            many came before. None stays exact at a cost that grows with every round, as does a history that forgets.
 
     eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
 
@@ -100,6 +105,7 @@ class FGTS:
     sampler: str | Sampler = "mala"
     same_arm: str = "auto"
     discount: float = 1.0
+    exact_rounds: int | None = 2048
 
     def __post_init__(self) -> None:
         if isinstance(self.eta, str):
@@ -125,6 +131,8 @@ class FGTS:
                 f"a one-pass sampler never looks back at a duel and cannot forget it; got discount {self.discount:g} with "
                 f"sampler {self.sampler!r}. Use another sampler, or discount=1."
             )
+        if self.exact_rounds is not None:
+            whole_number("exact_rounds", self.exact_rounds, at_least=8)
 
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
@@ -151,10 +159,17 @@ class FGTS:
             live=problem.live,
         )
 
+    @property
+    def _exact_rounds(self) -> int | None:
+        # A sample of past sets weighs them alike, and an expansion assumes that old duels stay: forgetting needs neither.
+        return self.exact_rounds if self.discount == 1.0 else None
+
     def _empty_history(self, lanes: int, dim: int, *, keep_sets: bool) -> History | LastDuel:
         if self._sampler.one_pass:
             return LastDuel.start(lanes=lanes, dim=dim)
-        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets, discount=float(self.discount))
+        return History.start(
+            lanes=lanes, dim=dim, keep_sets=keep_sets, discount=float(self.discount), max_sets=self._exact_rounds
+        )
 
     def potential(self, state: FGTSState) -> LinearPotential:
         """The potential of both draws given what was learnt: -log p_1 and -log p_2 of the paper."""
@@ -164,10 +179,18 @@ class FGTS:
             PreferenceTerm(statistics, state.eta),
         ]
         rounds, remembered = state.history.rounds, state.history.effective_rounds
-        if rounds and (statistics.repeats.size or statistics.ball_reach):
+        if rounds and (statistics.repeats.size or statistics.ball_reach or statistics.support is not None):
             terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or remembered)))
         lanes, dim, _ = statistics.contrasts.shape
-        return LinearPotential(*terms, lanes=lanes, chains=2, dim=dim, observations=rounds, memory=remembered)
+        return LinearPotential(
+            *terms,
+            lanes=lanes,
+            chains=2,
+            dim=dim,
+            observations=rounds,
+            memory=remembered,
+            exact_rows=self._exact_rounds,
+        )
 
     def choose(self, state: FGTSState, actions: ActionSet, streams: Streams) -> tuple[Duels, FGTSState]:
         """Draw theta_1 and theta_2 and play the best arm of each."""
@@ -178,6 +201,13 @@ class FGTS:
         same_arm = self.same_arm if self.same_arm != "auto" else ("runner-up" if state.live else "allow")
         if same_arm != "allow" and isinstance(actions, FiniteActions):
             duels, chains = self._separate(same_arm, duels, chains, potential, state.asked, actions, streams)
+        elif same_arm != "allow":
+
+            def redraw(attempt: int) -> FloatArray:
+                again: FloatArray = self._sampler.advance(potential, chains, streams, state.asked, attempt).position
+                return again
+
+            duels = different_points(duels, actions, redraw, chains.position)
         return duels, state._replace(chains=chains, asked=state.asked + 1)
 
     def _separate(
@@ -193,7 +223,7 @@ class FGTS:
         """Give lanes whose two draws agree another second arm; the other lanes keep theirs."""
         first, second = duels.first, duels.second.copy()
         if same_arm == "redraw":
-            for attempt in range(1, _REDRAWS + 1):
+            for attempt in range(1, REDRAWS + 1):
                 equal = first == second
                 if not equal.any():
                     break

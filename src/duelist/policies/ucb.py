@@ -17,6 +17,7 @@ import numpy as np
 from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray, IntArray, one_of
 from duelist.core.duels import Duels
+from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stream_kernels import arm_uniforms
@@ -116,9 +117,17 @@ class Candidates(NamedTuple):
     priority: FloatArray
 
 
-def candidates(policy: object, actions: ActionSet, streams: Streams, asked: int) -> Candidates:
-    """Arms and their random priorities, which break ties by content and not by row."""
+def candidates(policy: object, actions: ActionSet, theta: FloatArray, streams: Streams, asked: int) -> Candidates:
+    """Arms and their random priorities, which break ties by content and not by row.
+
+    Arms must be of the lanes and the dimension of theta (lanes, ..., dim): kernels would read beyond other ones.
+    """
     finite = require_finite(policy, actions)
+    if (finite.lanes, finite.dim) != (theta.shape[0], theta.shape[-1]):
+        raise InvalidInputError(
+            f"the action set must have {theta.shape[0]} lane(s) of dimension {theta.shape[-1]}; got {finite.lanes} of "
+            f"dimension {finite.dim}. Offer arms of the shape that the policy was started with."
+        )
     priority = np.empty((finite.lanes, finite.n_arms))
     arm_uniforms(priority, finite.fingerprints, streams.keys("ties"), asked)
     return Candidates(finite.columns, priority)
