@@ -32,6 +32,9 @@ class Reward(Protocol):
     def __call__(self, theta: Any, features: Any) -> Any:
         """Rewards (n,) of features (n, dim) under theta (parameters,)."""
 
+    def __hash__(self) -> int:
+        """Compiled code is kept by the reward."""
+
 
 def require_jax() -> ModuleType:
     """JAX, or an error that says how to get it."""

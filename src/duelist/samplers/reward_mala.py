@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from duelist.core.checks import FloatArray, whole_number
 from duelist.core.streams import Streams
@@ -95,7 +96,7 @@ class RewardMALA:
         whitener, whitened_at = chains.whitener, chains.whitened_at
         with require_jax().enable_x64(True):
             if rounds >= 8 and rounds >= _RENEW_AFTER * whitened_at:
-                whitener = np.asarray(_timed(_whitener(reward), announce)(chains.position, terms))
+                whitener = _whiteners(np.asarray(_timed(_curvature(reward), announce)(chains.position, terms)))
                 whitened_at = rounds
             noise, uniforms = np.empty((lanes, n_chains, self.steps, size)), np.empty((lanes, n_chains, self.steps))
             mala_randomness(noise, uniforms, streams.keys("reward mala"), round_, n_chains * attempt)
@@ -152,17 +153,19 @@ class _Compiled:
 
 
 @lru_cache(maxsize=32)
-def _whitener(reward: Reward) -> _Compiled:
-    """Inverse Cholesky factors of the mean curvature of a lane's chains."""
+def _curvature(reward: Reward) -> _Compiled:
+    """The mean curvature of a lane's chains."""
     jax = require_jax()
-    curvature = curvature_of(reward)
+    of_chains = jax.vmap(curvature_of(reward), in_axes=(0, None))
+    return _Compiled("curvature", jax.vmap(lambda position, terms: of_chains(position, terms).mean(axis=0)))
 
-    def one_lane(position: Any, terms: RewardTerms) -> Any:
-        mean = jax.vmap(curvature, in_axes=(0, None))(position, terms).mean(axis=0)
-        factor = jax.numpy.linalg.cholesky(mean)
-        return jax.scipy.linalg.solve_triangular(factor, jax.numpy.eye(len(mean)), lower=True)
 
-    return _Compiled("curvature", jax.vmap(one_lane))
+def _whiteners(curvatures: FloatArray) -> FloatArray:
+    """Inverse Cholesky factors. Not through JAX: compiling a factorisation takes longer than all of them together."""
+    if not np.isfinite(curvatures).all():
+        return np.full_like(curvatures, np.nan)
+    identity = np.eye(curvatures.shape[1])
+    return np.array([solve_triangular(np.linalg.cholesky(one), identity, lower=True) for one in curvatures])
 
 
 @lru_cache(maxsize=32)
