@@ -205,7 +205,7 @@ def test_what_is_compiled_is_announced_with_the_time_it_took() -> None:
 def test_bad_hyper_parameters_are_refused() -> None:
     for bad in ({"eta": 0.0}, {"alpha": -1.0}, {"mu": -1.0}, {"horizon": 0}, {"same_arm": "never"}, {"eta": "practice"}):
         with pytest.raises(InvalidInputError):
-            NonlinearFGTS(reward=Quadratic(), **bad)  # type: ignore[arg-type]
+            NonlinearFGTS(reward=Quadratic(), **bad)
     with pytest.raises(InvalidInputError, match="CustomReward"):
         NonlinearFGTS(reward=lambda _theta, _features: 0.0)  # type: ignore[arg-type]
 

@@ -87,10 +87,10 @@ class SlateTable(NamedTuple):
                 f"slates must be (lanes, choices, dim) = {(lanes, choices, dim)}; got {slates.features.shape}."
             )
         t = self.rounds
-        features, ranked = (
-            np.concatenate([column, np.zeros_like(column)], axis=1) if t == capacity else column.copy()
-            for column in (self.features, self.placed)
-        )
+        features, ranked = self.features.copy(), self.placed.copy()
+        if t == capacity:
+            features = np.concatenate([features, np.zeros_like(features)], axis=1)
+            ranked = np.concatenate([ranked, np.zeros_like(ranked)], axis=1)
         features[:, t] = slates.features[np.arange(lanes)[:, None], orders]
         ranked[:, t] = placed
         others = (slates.features.sum(axis=1, keepdims=True) - slates.features) / (choices - 1)

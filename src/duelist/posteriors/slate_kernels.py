@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def ranked_loss(utilities: FloatArray, placed: int, slopes: FloatArray) -> float
 
 
 @kernel
-def tied_loss(utilities: FloatArray, placed: int, model: int, parameter: float, slopes: FloatArray) -> float:
+def tied_loss(utilities: FloatArray, placed: int, model: int, parameter: float, slopes: FloatArray) -> Any:
     """-log P of a duel under a model of ties: the first of utilities (2,) won if placed > 0, else it was the third answer."""
     u = utilities[0] - utilities[1]
     if model == RAO_KUPPER:
@@ -69,6 +70,30 @@ def tied_loss(utilities: FloatArray, placed: int, model: int, parameter: float, 
     else:
         slopes[0], slopes[1] = in_a, in_b
     return loss
+
+
+@kernel
+def add_feel_good(
+    theta: FloatArray, sets: FloatArray, repeats: FloatArray, adversary: FloatArray, mu: float, gradient: FloatArray
+) -> float:
+    """Feel-Good term of one draw and lane, sets (n_sets, n_arms, dim); its gradient is added to `gradient` (dim,)."""
+    dim = theta.shape[0]
+    value = 0.0
+    for n in range(repeats.shape[0]):
+        best, place = -math.inf, 0
+        for k in range(sets.shape[1]):
+            utility = 0.0
+            for i in range(dim):
+                utility += theta[i] * sets[n, k, i]
+            if utility > best:
+                best, place = utility, k
+        value -= mu * repeats[n] * best
+        for i in range(dim):
+            gradient[i] -= mu * repeats[n] * sets[n, place, i]
+    for i in range(dim):
+        value += mu * theta[i] * adversary[i]
+        gradient[i] += mu * adversary[i]
+    return value
 
 
 @kernel
@@ -116,20 +141,7 @@ def slate_potential(
                     for i in range(dim):
                         gradient[i] += weight * features[lane, t, k, i]
             if mu[lane] > 0.0:
-                for n in range(repeats.shape[0]):
-                    best, place = -math.inf, 0
-                    for k in range(sets.shape[2]):
-                        utility = 0.0
-                        for i in range(dim):
-                            utility += at[i] * sets[lane, n, k, i]
-                        if utility > best:
-                            best, place = utility, k
-                    value -= mu[lane] * repeats[n] * best
-                    for i in range(dim):
-                        gradient[i] -= mu[lane] * repeats[n] * sets[lane, n, place, i]
-                for i in range(dim):
-                    value += mu[lane] * at[i] * adversary[lane, chain, i]
-                    gradient[i] += mu[lane] * adversary[lane, chain, i]
+                value += add_feel_good(at, sets[lane], repeats, adversary[lane, chain], mu[lane], gradient)
             values[lane, chain] = value if square <= radius * radius else math.inf
 
 
