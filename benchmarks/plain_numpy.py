@@ -2,10 +2,19 @@
 
 It stores every round's contrast, outcome and action set, and each Langevin step reads all of them: what the algorithm box
 says, with matrix products and no Python loop over rounds inside a gradient. Nothing is made slow on purpose.
+
+It runs in a process of its own with one BLAS thread. From about t = 1400 on its matrix-vector products are large enough for
+OpenBLAS to use two, which gains at most a quarter of a gradient on an idle machine; but where the second core is taken, the
+two threads spin waiting for each other and a gradient takes ten times as long, which would flatter everything measured
+against it.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 from typing import NamedTuple
 
@@ -59,6 +68,16 @@ def plain_fgts(environment: LinearDuels, *, rounds: int, steps: int, trial: int,
     return PlainRun(time.perf_counter() - started, time.process_time() - cpu_started, float(regret))
 
 
+def plain_fgts_apart(*, dim: int, arms: int, rounds: int, steps: int) -> PlainRun:
+    """Trial 0 of seed 0 in a fresh process with one BLAS thread."""
+    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
+    arguments = [str(number) for number in (dim, arms, rounds, steps)]
+    done = subprocess.run(
+        [sys.executable, __file__, *arguments], env={**os.environ, **one_thread}, capture_output=True, text=True, check=True
+    )
+    return PlainRun(*json.loads(done.stdout))
+
+
 def plain_gradient(
     theta: FloatArray, contrasts: FloatArray, signs: FloatArray, sets: FloatArray, adversary: FloatArray, mu: float
 ) -> FloatArray:
@@ -97,3 +116,8 @@ def check_yardstick(rounds: int = 50) -> None:
         adversary = np.array(played)[:, 1 - j].sum(axis=0)
         plain = plain_gradient(theta[0, j], np.array(contrasts), np.array(signs), sets, adversary, 0.3)
         np.testing.assert_allclose(plain, expected[j], rtol=1e-9)
+
+
+if __name__ == "__main__":
+    _dim, _arms, _rounds, _steps = (int(word) for word in sys.argv[1:])
+    print(json.dumps(plain_fgts(LinearDuels(dim=_dim, arms=_arms), rounds=_rounds, steps=_steps, trial=0, seed=0)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import duelist
 from duelist.posteriors.priors import UniformBall
-from duelist.samplers.langevin import Langevin
+from duelist.samplers.registry import SAMPLERS
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ ROWS = [
     Row("FGTS", duelist.FGTS(), forgets_order=False),
     Row("FGTS, mu=0", duelist.FGTS(mu=0.0)),
     Row("FGTS, strong", duelist.FGTS(alpha=0.5, prior=UniformBall(2.0)), forgets_order=False),
-    Row("FGTS, paper", duelist.FGTS(sampler=Langevin(steps=5)), forgets_order=False),
+    *(Row(f"FGTS, {name}", duelist.FGTS(sampler=name), forgets_order=False) for name in SAMPLERS if name != "mala"),
     Row("FGTS, redraw", duelist.FGTS(same_arm="redraw"), forgets_order=False),
     Row("MaxInP", duelist.MaxInP()),
     Row("MaxPairUCB", duelist.MaxPairUCB()),

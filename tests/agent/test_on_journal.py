@@ -16,12 +16,14 @@ import pytest
 
 from agent_parts import ARMS, Ends, Line, bytes_of
 from duelist.agent.agent import Agent
+from duelist.core.ball_actions import BallActions
 from duelist.core.errors import AlreadyLearntError, DuelistError, InvalidInputError, SavedStateError, UnknownDuelError
 from duelist.journal.base import Turn
 from duelist.journal.errors import JournalError
 from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.policies.fgts import FGTS
+from duelist.policies.registry import POLICIES
 from duelist.policies.uniform import Uniform
 
 OTHER_ARMS = np.random.default_rng(2).standard_normal((9, 4))
@@ -34,7 +36,7 @@ def journal() -> Iterator[MemoryJournal]:
 
 
 def agent_on(journal: Any, policy: Any = None, snapshot_every: int = 1000, **changed: Any) -> Agent:
-    settings: dict[str, Any] = {"dim": 4, "seed": 11, "max_pending": 20, **changed}
+    settings: dict[str, Any] = {"dim": 4, "seed": 11, "max_pending": 20, "horizon": 1000, **changed}
     return Agent(policy or FGTS(), journal=journal, snapshot_every=snapshot_every, **settings)
 
 
@@ -51,16 +53,20 @@ def act(agent: Agent, t: int) -> None:
 
 
 def in_memory(actions: int, policy: Any = None) -> Agent:
-    agent = Agent(policy or FGTS(), dim=4, seed=11, max_pending=20)
+    agent = Agent(policy or FGTS(), dim=4, seed=11, max_pending=20, horizon=1000)
     for t in range(actions):
         act(agent, t)
     return agent
 
 
-@pytest.mark.parametrize("policy", [FGTS(), Uniform(), FGTS(sampler="paper", alpha=3.0)], ids=lambda p: type(p).__name__)
+EVERY_POLICY = [*(kind() for kind in POLICIES.values()), FGTS(sampler="paper", alpha=3.0), FGTS(discount=0.9)]
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=lambda policy: type(policy).__name__)
 @pytest.mark.parametrize("snapshot_every", [1, 9, 1000])
-def test_stopping_at_any_point_changes_nothing(policy: Any, snapshot_every: int, tmp_path: Path) -> None:
-    journal = MemoryJournal()
+def test_stopping_at_any_point_changes_nothing(
+    policy: Any, snapshot_every: int, journal: MemoryJournal, tmp_path: Path
+) -> None:
     agent = agent_on(journal, policy, snapshot_every)
     dice = random.Random(1)
     for t in range(150):
@@ -68,7 +74,24 @@ def test_stopping_at_any_point_changes_nothing(policy: Any, snapshot_every: int,
         if dice.random() < 0.2:
             agent = agent_on(journal, policy, snapshot_every)
     assert bytes_of(agent, tmp_path) == bytes_of(in_memory(150, policy), tmp_path)
-    journal.close()
+
+
+@pytest.mark.parametrize("snapshot_every", [3, 1000])
+def test_arms_without_rows_are_kept_with_their_features(snapshot_every: int, journal: MemoryJournal, tmp_path: Path) -> None:
+    ball = BallActions(lanes=1, dim=4, radius=0.5)
+    straight, agent = (
+        Agent(FGTS(), dim=4, seed=11, max_pending=20, horizon=1000),
+        agent_on(journal, snapshot_every=snapshot_every),
+    )
+    for t in range(20):
+        for one in (straight, agent):
+            one.choose(ball)
+            if t % 3:
+                one.learn(one.pending[0], winner="first" if t % 2 else "second")
+        agent = agent_on(journal, snapshot_every=snapshot_every)
+    assert bytes_of(agent, tmp_path) == bytes_of(straight, tmp_path)
+    straight.save(tmp_path / "ball")
+    assert bytes_of(Agent.load(tmp_path / "ball"), tmp_path) == bytes_of(straight, tmp_path)
 
 
 def test_folding_the_whole_journal_gives_what_snapshots_give(journal: MemoryJournal, tmp_path: Path) -> None:

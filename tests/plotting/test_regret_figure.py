@@ -14,7 +14,7 @@ from duelist.core.errors import DuelistError, InvalidInputError
 from duelist.experiments.compare import Comparison
 from duelist.plotting.files import save_figure
 from duelist.plotting.lines import DASHES, OKABE_ITO, line_of
-from duelist.plotting.regret import beyond_the_frame, regret_figure
+from duelist.plotting.regret import MOST_BANDS, beyond_the_frame, regret_figure
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,24 @@ def test_drawing_leaves_pyplot_alone(comparison: Comparison) -> None:
     finally:
         if pyplot is not None:
             sys.modules["matplotlib.pyplot"] = pyplot
+
+
+def test_many_policies_get_whiskers_instead_of_bands_and_all_stay_in_the_frame(comparison: Comparison) -> None:
+    runs = [comparison.runs["one"]] * (MOST_BANDS + 1)
+    many = Comparison({f"policy {number}": run for number, run in enumerate(runs)})
+    left, right = regret_figure(many).axes
+    assert not left.collections
+    assert left.get_yscale() == "log"
+    final = comparison.runs["one"].final_regret
+    for axes, low, high in (
+        (left, final.mean() - final.std(), final.mean() + final.std()),
+        (right, *np.quantile(final, [0.05, 0.95])),
+    ):
+        ends = [np.asarray(line.get_ydata(), dtype=float) for line in axes.get_lines()]
+        whiskers = [end for end in ends if len(end) == 2 and end[0] != end[1]]
+        assert sum(np.allclose(whisker, [low, high]) for whisker in whiskers) == len(runs)
+        assert axes.get_ylim()[0] < low
+        assert axes.get_ylim()[1] > high
 
 
 def test_the_same_figure_is_the_same_bytes(comparison: Comparison, tmp_path: Path) -> None:

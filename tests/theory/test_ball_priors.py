@@ -99,15 +99,19 @@ def test_the_papers_own_cube_does_not_fit_when_theta_is_on_the_boundary() -> Non
     """The paper puts a cube of side 2 delta / sqrt(d) around theta* and forgets that the ball may end there.
 
     At |theta*| = B in dimension 1 half of the cube carries no prior mass, so the inequality as printed is off by a factor 2;
-    in dimension 2 the whole neighbourhood, not just the cube, is too small. For theta* well inside it holds.
+    in dimension 2, and in 3 for wide ones, the whole neighbourhood, not just the cube, is too small. At the centre it holds,
+    and from dimension 4 on the ball has room to spare over its cube.
     """
-    B, delta = 1.0, 0.01
-    for dim in (1, 2):
+    B = 1.0
+    for dim, delta in ((1, 0.01), (2, 0.01), (3, 1.0)):
         printed = prior_log_density(UniformBall(B), dim, B) + dim * math.log(2 * delta / math.sqrt(dim))
         mass = prior_log_density(UniformBall(B), dim, B) + log_neighbourhood_volume(dim, delta, B, B)
         assert mass < printed
-        inside = prior_log_density(UniformBall(B), dim, 0.5) + log_neighbourhood_volume(dim, delta, 0.5, B)
+        inside = prior_log_density(UniformBall(B), dim, 0.0) + log_neighbourhood_volume(dim, delta, 0.0, B)
         assert inside >= printed - 1e-12
+    for dim in (4, 10, 50):
+        for delta in (1e-6, 0.1, 0.5, 1.0):
+            assert log_neighbourhood_volume(dim, delta, B, B) >= dim * math.log(2 * delta / math.sqrt(dim))
 
 
 def test_the_inverse_mass_counts_how_often_prior_draws_land_near_theta() -> None:

@@ -147,6 +147,9 @@ def test_the_potential_step_and_the_main_lemma_hold_exactly(seed: int, bound: fl
         after = potential(nodes)
         right = (before - after) / problem.mu + 32 * problem.mu * bound**2
         assert (left <= right + 1e-9 * (1 + np.abs(right))).all()
+        # With the true range of the Feel-Good term, [-2B, 2B], the constant 32 of the paper becomes 4.
+        tighter = (before - after) / problem.mu + 4 * problem.mu * bound**2
+        assert (left <= tighter + 1e-9 * (1 + np.abs(tighter))).all()
         before = after
     assert sum(node.chance for node in nodes) == pytest.approx(1.0)
     # The prior puts 1/N on theta* itself, so the potential never falls below -log N.

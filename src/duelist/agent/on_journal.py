@@ -139,7 +139,7 @@ class OnJournal:
             "policy": self._opened_at,
             "probability": _probability(lane, state, actions, duel),
         }
-        self._append(turn, "asked", body, b"" if duel.first >= 0 else duel.features.tobytes())
+        self._append(turn, "asked", body, _blob(lane.waiting[duel.id].duels))
         return duel
 
     def _append(self, turn: Turn, kind: str, body: dict[str, Any], blob: bytes = b"") -> None:
@@ -218,13 +218,23 @@ class OnJournal:
                 )
 
 
+def _blob(duels: Duels) -> bytes:
+    """What rows do not say about a pair: the features, where arms have no rows, and then the policy's note, if it left one."""
+    features = b"" if duels.first[0] >= 0 else duels.features.tobytes()
+    return features + (b"" if duels.note is None else duels.note.tobytes())
+
+
 def _recorded(actions: ActionSet, record: Record) -> Duels:
+    """The pair that was asked, from its event."""
     first, second = np.array([record.body["first"]]), np.array([record.body["second"]])
-    if record.blob:
-        return Duels(first, second, np.frombuffer(record.blob).reshape(1, 2, -1).copy())
+    numbers = np.frombuffer(record.blob).copy()
+    shown = 0 if first[0] >= 0 else 2 * actions.dim
+    note = numbers[None, shown:] if len(numbers) > shown else None
+    if shown:
+        return Duels(first, second, numbers[:shown].reshape(1, 2, actions.dim), note)
     if not isinstance(actions, FiniteActions):
         raise SavedStateError(f"event {record.position} names rows of a set that has none.")
-    return duels_between(actions, first, second)
+    return duels_between(actions, first, second, note)
 
 
 def _probability(lane: Lane, state: Any, actions: ActionSet, duel: Duel) -> float | None:

@@ -26,7 +26,9 @@ class LazyCommand(NamedTuple):
 # To add a command: one file that holds a click command, and one line here.
 COMMANDS = {
     "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
+    "reproduce": LazyCommand("duelist.cli.reproduce", "reproduce", "Reproduce the paper's figures; resumable."),
     "run": LazyCommand("duelist.cli.run", "run", "Compare policies on the paper's problem: table, figure and data."),
+    "serve": LazyCommand("duelist.cli.serve", "serve", "Start the service and the page people vote on."),
 }
 
 

@@ -4,6 +4,10 @@ The likelihood needs only how often each distinct contrast was shown and lost, a
 distinct action set was offered and the sum of the adversaries' features. Where arms repeat, those statistics stop growing
 while rounds go on; where they do not, there is a row a round. Nobody else needs to know which of the two it is. Of balls
 the Feel-Good term needs one number whatever their count: the support functions R_i |theta| add up to (sum of R_i) |theta|.
+Other continuous sets are counted by `duelist.core.support`.
+
+A history may forget: with a discount g, the duel of round i counts g^(t - i) after round t. Every statistic is a sum over
+rounds, so multiplying all of them by g before each new duel keeps them exact for those weights, and no less compact.
 """
 
 from __future__ import annotations
@@ -15,17 +19,18 @@ import numpy.typing as npt
 
 from duelist.core.actions import ActionSet, FiniteActions
 from duelist.core.ball_actions import BallActions
-from duelist.core.checks import FloatArray, IntArray
+from duelist.core.checks import FloatArray, IntArray, finite_number
 from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError, SavedStateError
-from duelist.core.history_kernels import append_round, rehash
+from duelist.core.history_kernels import append_round, fade, rehash
+from duelist.core.support import Support, SupportSums
 
 # Distinct action sets that are remembered as "the same as before". A set that returns after more than this many others
 # is stored as if it were new: the statistics stay exact, they are only less compact.
 _REMEMBERED_SETS = 4096
 
 _BALL = -1  # the slot of a round whose action set was a ball: nothing is stored of it but its radius
-
+_CONTINUOUS = -2  # the slot of the first other continuous set; the next ones count down from it
 
 _COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
 
@@ -45,6 +50,7 @@ class Statistics(NamedTuple):
         repeats: (n_sets,) how often each set was offered; empty if the history does not keep sets.
         adversary: (lanes, 2, dim) sum over rounds of phi(a^{3-j}), the arm that draw j did not choose, for j = 1, 2.
         ball_reach: sum of the radii of the balls that were offered; 0 if the history does not keep sets.
+        support: sum of the support functions of other continuous sets; None if there were none, or they are not kept.
     """
 
     contrasts: FloatArray
@@ -55,6 +61,7 @@ class Statistics(NamedTuple):
     repeats: FloatArray
     adversary: FloatArray
     ball_reach: float = 0.0
+    support: Support | None = None
 
 
 class History:
@@ -78,7 +85,7 @@ class History:
         self.rounds = rounds
 
     @classmethod
-    def start(cls, *, lanes: int, dim: int, keep_sets: bool = False, layers: int = 1) -> History:
+    def start(cls, *, lanes: int, dim: int, keep_sets: bool = False, layers: int = 1, discount: float = 1.0) -> History:
         """An empty history.
 
         Args:
@@ -86,8 +93,9 @@ class History:
             dim: length of a feature vector.
             keep_sets: store every distinct action set, which the Feel-Good term needs.
             layers: separate statistics a lane; every duel counts in one of them.
+            discount: by which all earlier duels are multiplied at every new one; 1 never forgets.
         """
-        return cls(_Log(lanes, dim, keep_sets, layers), 0)
+        return cls(_Log(lanes, dim, keep_sets, layers, finite_number("discount", discount, above=0.0, at_most=1.0)), 0)
 
     @property
     def lanes(self) -> int:
@@ -98,6 +106,11 @@ class History:
     def dim(self) -> int:
         """Length of a feature vector."""
         return self._log.dim
+
+    @property
+    def effective_rounds(self) -> float:
+        """What the duels add up to after discounting: the number of rounds, if nothing is forgotten."""
+        return self._current().effective_rounds
 
     @property
     def statistics(self) -> Statistics:
@@ -156,12 +169,12 @@ class History:
             self._log = self._log.replay(self.rounds)
         return self._log
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, Any]:
         """Everything needed to rebuild this history exactly, as plain arrays."""
         return self._current().to_arrays()
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> History:
+    def from_arrays(cls, arrays: dict[str, Any]) -> History:
         """Rebuild a history from `to_arrays`, bit for bit."""
         log = _Log.from_arrays(arrays)
         return cls(log, log.rounds)
@@ -170,10 +183,11 @@ class History:
 class _Log:
     """The growing arrays behind a line of histories."""
 
-    def __init__(self, lanes: int, dim: int, keep_sets: bool, n_layers: int) -> None:
-        self.lanes, self.dim, self.keep_sets, self.n_layers = lanes, dim, keep_sets, n_layers
+    def __init__(self, lanes: int, dim: int, keep_sets: bool, n_layers: int, discount: float) -> None:
+        self.lanes, self.dim, self.keep_sets, self.n_layers, self.discount = lanes, dim, keep_sets, n_layers, discount
         groups = lanes * n_layers
         self.rounds = 0
+        self.effective_rounds = 0.0
         self.n_sets = 0
         self.remembered: dict[bytes, int] = {}
         # Columns of the log, a row a round.
@@ -198,6 +212,7 @@ class _Log:
         self.repeats = np.zeros(0)
         self.adversary = np.zeros((lanes, 2, dim))
         self.ball_reach = 0.0
+        self.continuous = SupportSums(lanes, dim)
         # Which row a pair has: an open-addressing table a lane.
         self.table = np.full((groups, 16), -1, dtype=np.int64)
         self.table_rows = np.empty((groups, 16), dtype=np.int32)
@@ -214,6 +229,7 @@ class _Log:
             self.repeats[:n_sets],
             self.adversary,
             self.ball_reach,
+            self.continuous.sums(),
         )
 
     def append(
@@ -224,33 +240,34 @@ class _Log:
         weights: FloatArray | None,
         layers: IntArray | None,
     ) -> None:
+        self._age()
         once, bottom = self.every_duel_once
         counted = once if weights is None else weights, bottom if layers is None else layers
         if isinstance(actions, BallActions):
             slot, radius = _BALL, actions.radius
         else:
             slot, radius = self.slot_of(actions), 0.0
+        if slot <= _CONTINUOUS:
+            self.continuous.count(_CONTINUOUS - slot, actions)
         self._append(slot, duels.first, duels.second, outcomes, *counted, duels.features, radius)
 
     def slot_of(self, actions: ActionSet) -> int:
         """The number of this action set, a new one if its content was not seen lately."""
         digest = actions.digest
         slot = self.remembered.pop(digest, None)
+        if slot is None and self.keep_sets and not isinstance(actions, FiniteActions):
+            slot = _CONTINUOUS - len(self.continuous.sets)
         if slot is None:
             slot = self.n_sets
-            if self.keep_sets:
+            if isinstance(actions, FiniteActions) and self.keep_sets:
                 self._keep(actions)
             self.n_sets += 1
-            if len(self.remembered) >= _REMEMBERED_SETS:
-                del self.remembered[next(iter(self.remembered))]
+        if len(self.remembered) >= _REMEMBERED_SETS:
+            del self.remembered[next(iter(self.remembered))]
         self.remembered[digest] = slot  # last in the dict: most recently used
         return slot
 
-    def _keep(self, actions: ActionSet) -> None:
-        if not isinstance(actions, FiniteActions):
-            raise InvalidInputError(
-                f"a history that keeps action sets takes finite ones and balls; got {type(actions).__name__}."
-            )
+    def _keep(self, actions: FiniteActions) -> None:
         arms = max(self.sets.shape[3], actions.n_arms)
         capacity = self.sets.shape[1]
         if self.n_sets == capacity or arms > self.sets.shape[3]:
@@ -275,7 +292,10 @@ class _Log:
         radius: float = 0.0,
     ) -> None:
         self._make_room()
-        if self.keep_sets and slot == _BALL:
+        if slot < 0:
+            # Rows of a continuous set, if a user's own has any, say nothing about content: its contrasts do not repeat.
+            first = second = np.full(self.lanes, -1, dtype=np.int64)
+        if self.keep_sets and slot < 0:
             self._show(features)
             self.ball_reach += radius
         elif self.keep_sets:
@@ -304,6 +324,16 @@ class _Log:
         if self.n_layers > 1:
             self.weights[t], self.layers[t] = weights, layers
         self.rounds += 1
+
+    def _age(self) -> None:
+        """Begin a round: what was counted so far fades, if the history forgets."""
+        if self.discount < 1.0:
+            for counts in (self.totals, self.losses, self.repeats, self.adversary):
+                fade(counts.reshape(-1), self.discount)
+            self.ball_reach *= self.discount
+            self.continuous.fade(self.discount)
+            self.effective_rounds *= self.discount
+        self.effective_rounds += 1.0
 
     def _show(self, features: FloatArray) -> None:
         if self.n_shown == len(self.shown):
@@ -334,18 +364,21 @@ class _Log:
 
     def replay(self, rounds: int) -> _Log:
         """A log of the first rounds only, by counting them again."""
-        log = _Log(self.lanes, self.dim, self.keep_sets, self.n_layers)
+        log = _Log(self.lanes, self.dim, self.keep_sets, self.n_layers, self.discount)
         log.n_sets = int(self.slots[:rounds].max(initial=-1)) + 1
         if self.keep_sets:
             log.sets = self.sets[:, : log.n_sets].copy()
             log.repeats = np.zeros(log.n_sets)
         lanes = np.arange(self.lanes)
         for t in range(rounds):
+            log._age()
             slot, first, second = int(self.slots[t]), self.first[t], self.second[t]
             weights, layers = (self.weights[t], self.layers[t]) if self.n_layers > 1 else self.every_duel_once
             features = np.zeros((self.lanes, 2, self.dim))
-            if self.keep_sets and slot == _BALL:
+            if self.keep_sets and slot < 0:
                 features[:] = self.shown[log.n_shown]
+                if slot <= _CONTINUOUS:
+                    log.continuous.count(_CONTINUOUS - slot, self.continuous.sets[_CONTINUOUS - slot])
             elif self.keep_sets:
                 features[:, 0] = self.sets[lanes, slot, :, first]
                 features[:, 1] = self.sets[lanes, slot, :, second]
@@ -357,16 +390,19 @@ class _Log:
                 groups, rows = (lanes * self.n_layers + layers)[counted], self.rows[t, counted]
                 features[counted, 0] = sign[counted] * self.contrasts[groups, :, rows]
             log._append(slot, first, second, self.outcomes[t], weights, layers, features, float(self.radii[t]))
-        log.remembered = {d: slot for d, slot in self.remembered.items() if slot < log.n_sets}
+        oldest = _CONTINUOUS - len(log.continuous.sets)
+        log.remembered = {d: slot for d, slot in self.remembered.items() if oldest < slot < log.n_sets}
         return log
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, Any]:
         n, rows = self.rounds, int(self.n_rows.max())
         digests = b"".join(self.remembered)
         return {
             "shape": np.array([self.lanes, self.dim, self.keep_sets, self.n_layers, self.n_sets]),
+            "discount": np.array(self.discount),
             **{name: getattr(self, name)[:n] for name in _COLUMNS},
             "shown": self.shown[: self.n_shown],
+            "continuous": self.continuous.sets,
             "contrasts": self.contrasts[:, :, :rows],
             "sets": self.sets[:, : self.n_sets] if self.keep_sets else self.sets[:, :0],
             "digests": np.frombuffer(digests, dtype=np.uint8),
@@ -374,12 +410,13 @@ class _Log:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> _Log:
+    def from_arrays(cls, arrays: dict[str, Any]) -> _Log:
         try:
             lanes, dim, keep_sets, n_layers, n_sets = (int(v) for v in arrays["shape"])
-            stored = cls(lanes, dim, bool(keep_sets), n_layers)
+            stored = cls(lanes, dim, bool(keep_sets), n_layers, float(arrays["discount"]))
             for name in (*_COLUMNS, "shown", "contrasts", "sets"):
                 setattr(stored, name, arrays[name])
+            stored.continuous.sets = list(arrays["continuous"])
             slots = arrays["digest_slots"]
             digests = arrays["digests"].tobytes()
         except KeyError as error:

@@ -85,3 +85,24 @@ def invert_lower(inverse: FloatArray, factor: FloatArray) -> None:
                 for k in range(column, i):
                     entry -= factor[i, k] * inverse[k, column]
                 inverse[i, column] = entry / factor[i, i]
+
+
+@kernel
+def lower_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
+    """Product of a lower triangular matrix and a vector."""
+    for i in range(vector.shape[0]):
+        entry = 0.0
+        for k in range(i + 1):
+            entry += lower[i, k] * vector[k]
+        out[i] = entry
+
+
+@kernel
+def lower_transposed_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
+    """Product of the transpose of a lower triangular matrix and a vector."""
+    dim = vector.shape[0]
+    for i in range(dim):
+        out[i] = 0.0
+    for k in range(dim):
+        for i in range(k + 1):
+            out[i] += lower[k, i] * vector[k]

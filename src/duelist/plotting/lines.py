@@ -16,13 +16,17 @@ DASHES: tuple[Dashes, ...] = (
 )
 
 
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
 class Line(NamedTuple):
-    """How one policy is drawn."""
+    """How one policy is drawn; the marker is for where no dashes can be seen."""
 
     colour: str
     dashes: Dashes
+    marker: str
 
 
 def line_of(number: int) -> Line:
-    """The line of the policy with this number: 35 that differ before one comes again."""
-    return Line(OKABE_ITO[number % len(OKABE_ITO)], DASHES[number % len(DASHES)])
+    """The line of the policy with this number: 35 that differ in colour or dashes, and 42 in colour or marker."""
+    return Line(OKABE_ITO[number % len(OKABE_ITO)], DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)])

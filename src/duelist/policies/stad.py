@@ -16,7 +16,7 @@ import numpy as np
 from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray, IntArray, finite_number, one_of, whole_number
 from duelist.core.duels import Duels
-from duelist.core.lanes import PerLane, Problem
+from duelist.core.lanes import PerLane, Problem, check_per_lane
 from duelist.core.streams import Streams
 from duelist.policies.layers import (
     LayeredState,
@@ -26,7 +26,7 @@ from duelist.policies.layers import (
     report_layered,
     start_layers,
 )
-from duelist.policies.ucb import check_ucb, numbers_of
+from duelist.policies.ucb import check_ucb
 
 EXPLORE = ("optimistic", "widest")
 
@@ -65,8 +65,7 @@ class StaD:
 
     def __post_init__(self) -> None:
         check_ucb(self.radius, finite_number("ridge", self.ridge, above=0.0), self.same_arm)
-        for value in numbers_of("radius", self.radius):
-            finite_number("radius", value, above=0.0)  # the stop test divides by it
+        check_per_lane("radius", self.radius, above=0.0)  # the stop test divides by it
         one_of("explore", self.explore, EXPLORE)
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)

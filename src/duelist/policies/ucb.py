@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray, finite_array, finite_number, one_of
+from duelist.core.checks import FloatArray, IntArray, one_of
 from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
-from duelist.core.lanes import PerLane, Problem, per_lane
+from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stream_kernels import arm_uniforms
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
@@ -57,16 +57,9 @@ class UCBState(NamedTuple):
 
 def check_ucb(radius: PerLane, ridge: PerLane, same_arm: str) -> None:
     """Check the hyper-parameters that all of these policies have."""
-    for value in numbers_of("radius", radius):
-        finite_number("radius", value, at_least=0.0)
-    for value in numbers_of("ridge", ridge):
-        finite_number("ridge", value, above=0.0)
+    check_per_lane("radius", radius, at_least=0.0)
+    check_per_lane("ridge", ridge, above=0.0)
     one_of("same_arm", same_arm, SAME_ARM)
-
-
-def numbers_of(name: str, value: PerLane) -> list[float]:
-    """The numbers of a hyper-parameter that is one number, or one a lane."""
-    return [float(number) for number in np.atleast_1d(finite_array(name, value, "one number or (lanes,)", 0, 1))]
 
 
 def start_ucb(problem: Problem, radius: PerLane, ridge: PerLane, same_arm: str) -> UCBState:

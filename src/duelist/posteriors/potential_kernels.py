@@ -27,7 +27,14 @@ class LinearTerms(NamedTuple):
     repeats: FloatArray  # (n_sets,)
     adversary: FloatArray  # (lanes, chains, dim)
     mu: FloatArray  # (lanes,)
-    ball_reach: float = 0.0
+    ball_reach: float
+    spread: FloatArray  # (lanes, dim)
+    shapes: FloatArray  # (lanes, n_shapes, dim, dim)
+    shape_repeats: FloatArray  # (n_shapes,)
+    # A second-order expansion that stands for contrasts that are not listed above; dim 0 for none.
+    reference: FloatArray  # (lanes, dim)
+    slope: FloatArray  # (lanes, dim)
+    quadratic: FloatArray  # (lanes, dim, dim)
 
 
 @kernel
@@ -41,7 +48,29 @@ def _set_to_prior(gradient: FloatArray, theta: FloatArray, precision: float) -> 
 
 
 @kernel
-def _add_feel_good(
+def _add_ellipsoid(gradient: FloatArray, theta: FloatArray, shape: FloatArray, weight: float) -> float:
+    """Return weight * |shape^T theta| and subtract its gradient, weight * shape v with v = shape^T theta of length 1."""
+    dim = theta.shape[0]
+    squared = 0.0
+    for j in range(dim):
+        pulled = 0.0
+        for i in range(dim):
+            pulled += shape[i, j] * theta[i]
+        squared += pulled * pulled
+    if squared == 0.0:
+        return 0.0
+    length = math.sqrt(squared)
+    for j in range(dim):
+        pulled = 0.0
+        for i in range(dim):
+            pulled += shape[i, j] * theta[i]
+        for i in range(dim):
+            gradient[i] -= weight * shape[i, j] * pulled / length
+    return weight * length
+
+
+@kernel
+def add_feel_good(
     gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, utilities: FloatArray
 ) -> float:
     """Return the Feel-Good tilt's share of the potential and add its gradient."""
@@ -68,6 +97,28 @@ def _add_feel_good(
             value -= weight * length
             for i in range(theta.shape[0]):
                 gradient[i] -= weight * theta[i] / length
+    for i in range(terms.spread.shape[1]):
+        # Boxes: w_i |theta_i| an axis, with the same kink at 0.
+        weight = mu * terms.spread[lane, i]
+        value -= weight * abs(theta[i])
+        if theta[i] != 0.0:
+            gradient[i] -= math.copysign(weight, theta[i])
+    for s in range(terms.shape_repeats.shape[0]):
+        value -= _add_ellipsoid(gradient, theta, terms.shapes[lane, s], mu * terms.shape_repeats[s])
+    return value
+
+
+@kernel
+def _add_expansion(gradient: FloatArray, theta: FloatArray, lane: int, terms: LinearTerms) -> float:
+    """Return <slope, theta - reference> + 1/2 <theta - reference, quadratic (theta - reference)> and add its gradient."""
+    dim = theta.shape[0]
+    value = 0.0
+    for i in range(dim):
+        entry = 0.0
+        for j in range(dim):
+            entry += terms.quadratic[lane, i, j] * (theta[j] - terms.reference[lane, j])
+        value += (theta[i] - terms.reference[lane, i]) * (terms.slope[lane, i] + 0.5 * entry)
+        gradient[i] += terms.slope[lane, i] + entry
     return value
 
 
@@ -95,8 +146,10 @@ def value_and_gradient(
             scratch[0, :n],
             scratch[1, :n],
         )
+    if terms.quadratic.shape[1] > 0:
+        value += _add_expansion(gradient, theta, lane, terms)
     if terms.mu[lane] > 0.0:
-        value += _add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
+        value += add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
     return value
 
 
@@ -112,8 +165,26 @@ def gradient_alone(
         utilities_into(logits, terms.contrasts[lane], theta)
         slopes_alone(logits, terms.totals[lane, :n], terms.losses[lane, :n], slopes)
         add_weighted_columns(gradient, terms.contrasts[lane], slopes, terms.eta[lane])
+    if terms.quadratic.shape[1] > 0:
+        _add_expansion(gradient, theta, lane, terms)
     if terms.mu[lane] > 0.0:
-        _add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
+        add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
+
+
+@kernel
+def pull_into_ball(theta: FloatArray, radius: float) -> bool:
+    """Project theta onto the ball if it is outside; False if it is not finite."""
+    squared = 0.0
+    for i in range(theta.shape[0]):
+        squared += theta[i] * theta[i]
+    if not math.isfinite(squared):
+        return False
+    if squared > radius * radius:
+        # A hair inside, so that rounding cannot leave it outside.
+        shrink = radius / math.sqrt(squared) * (1.0 - 1e-12)
+        for i in range(theta.shape[0]):
+            theta[i] *= shrink
+    return True
 
 
 @kernel

@@ -25,9 +25,15 @@ class Chains(Protocol):
 
 
 class Sampler(Protocol):
-    """Moves chains towards a potential. `exact` says whether its draws have the posterior as their limit."""
+    """Moves chains towards a potential.
+
+    Attributes:
+        exact: whether its draws have the posterior as their limit.
+        one_pass: whether it needs each duel only once, so that a policy need not keep them.
+    """
 
     exact: ClassVar[bool]
+    one_pass: ClassVar[bool]
 
     def start(self, prior: Prior, streams: Streams, *, chains: int, dim: int) -> Any:
         """Chains at independent draws from the prior, one block of chains a lane."""

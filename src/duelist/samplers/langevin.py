@@ -21,7 +21,7 @@ from duelist.core.errors import NonFiniteError
 from duelist.core.philox import fill_normals
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms, gradient_alone, scratch_for
+from duelist.posteriors.potential_kernels import LinearTerms, gradient_alone, pull_into_ball, scratch_for
 from duelist.posteriors.priors import Prior
 from duelist.samplers.base import prior_draws
 
@@ -55,17 +55,10 @@ def langevin_lanes(
             for _ in range(steps):
                 gradient_alone(gradient, theta, lane, chain, terms, scratch)
                 block, _uniform = fill_normals(noise, keys[lane], block, round_, first_substream + chain)
-                squared = 0.0
                 for i in range(dim):
                     theta[i] += spread * noise[i] - step_size * gradient[i]
-                    squared += theta[i] * theta[i]
-                if not math.isfinite(squared):
+                if not pull_into_ball(theta, terms.radius):
                     return lane
-                if squared > terms.radius * terms.radius:
-                    # Projection onto the ball; a hair inside, so that rounding cannot leave it outside.
-                    shrink = terms.radius / math.sqrt(squared) * (1.0 - 1e-12)
-                    for i in range(dim):
-                        theta[i] *= shrink
     return -1
 
 
@@ -81,6 +74,7 @@ class Langevin:
     """
 
     exact: ClassVar[bool] = False
+    one_pass: ClassVar[bool] = False
 
     steps: int = 10
     step_size: float = 0.005

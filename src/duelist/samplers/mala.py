@@ -21,13 +21,16 @@ import numpy as np
 from duelist.core.checks import FloatArray, finite_number, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
+from duelist.core.linear_kernels import lower_times, lower_transposed_times
 from duelist.core.philox import fill_normals
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, scratch_for, value_and_gradient
 from duelist.posteriors.priors import Prior
+from duelist.samplers.any_potential import mala_walk
 from duelist.samplers.base import Trace, prior_draws
 from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
+from duelist.samplers.expansion import Expansion, no_expansion, shaped
 
 _TARGET_ACCEPTANCE = 0.574
 _ADAPTATION_DECAY = 0.6  # Robbins-Monro gain (1 + calls)^-0.6: adapts for ever, ever less
@@ -40,6 +43,7 @@ class MALAChains(NamedTuple):
         position: (lanes, chains, dim) current draws.
         log_step: (lanes, chains) logarithm of h, adapted between calls and fixed within one.
         curvature: what shapes the proposals.
+        expansion: what stands for a long history.
         accepted: (lanes, chains) sum of acceptance probabilities so far.
         proposed: steps a chain so far.
         calls: calls of `advance` so far.
@@ -48,28 +52,10 @@ class MALAChains(NamedTuple):
     position: FloatArray
     log_step: FloatArray
     curvature: Curvature
+    expansion: Expansion
     accepted: FloatArray
     proposed: int
     calls: int
-
-
-@kernel
-def _lower_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
-    for i in range(vector.shape[0]):
-        entry = 0.0
-        for k in range(i + 1):
-            entry += lower[i, k] * vector[k]
-        out[i] = entry
-
-
-@kernel
-def _lower_transposed_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
-    dim = vector.shape[0]
-    for i in range(dim):
-        out[i] = 0.0
-    for k in range(dim):
-        for i in range(k + 1):
-            out[i] += lower[k, i] * vector[k]
 
 
 @kernel
@@ -104,7 +90,7 @@ def mala_lanes(
             value = value_and_gradient(gradient, theta, lane, chain, terms, scratch)
             if not math.isfinite(value):
                 return lane
-            _lower_times(slope, w, gradient)
+            lower_times(slope, w, gradient)
             block = 1  # block 0 would be NumPy's counter before its first increment
             accepted = 0.0
             for step in range(steps):
@@ -113,12 +99,12 @@ def mala_lanes(
                 for i in range(dim):
                     move[i] = h * noise[i] - 0.5 * h * h * slope[i]
                     forward += noise[i] * noise[i]
-                _lower_transposed_times(proposal, w, move)
+                lower_transposed_times(proposal, w, move)
                 for i in range(dim):
                     proposal[i] += theta[i]
                 new_value = value_and_gradient(new_gradient, proposal, lane, chain, terms, scratch)
                 if new_value < math.inf:
-                    _lower_times(new_slope, w, new_gradient)
+                    lower_times(new_slope, w, new_gradient)
                     backward = 0.0
                     for i in range(dim):
                         difference = (0.5 * h * h * new_slope[i] - move[i]) / h
@@ -149,6 +135,7 @@ class MALA:
     """
 
     exact: ClassVar[bool] = True
+    one_pass: ClassVar[bool] = False
 
     steps: int = 10
     step_size: float | None = None
@@ -166,6 +153,7 @@ class MALA:
             position=prior_draws(prior, streams, chains=chains, dim=dim),
             log_step=np.full((lanes, chains), math.log(h)),
             curvature=unknown_curvature(lanes, dim),
+            expansion=no_expansion(lanes, dim),
             accepted=np.zeros((lanes, chains)),
             proposed=0,
             calls=0,
@@ -189,7 +177,9 @@ class MALA:
     def _move(
         self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int, *, draws: int
     ) -> tuple[MALAChains, FloatArray, Trace]:
-        curvature = renewed(chains.curvature, potential)
+        if potential.open_sets:
+            return self._walk(potential, chains, streams, round_, attempt, draws=draws)
+        curvature, expansion, terms = shaped(chains.curvature, chains.expansion, potential)
         position = chains.position.copy()
         lanes, n_chains, dim = position.shape
         acceptance = np.empty((lanes, n_chains))
@@ -204,25 +194,37 @@ class MALA:
             attempt * n_chains,
             steps,
             self.steps,
-            potential.packed,
+            terms,
             acceptance,
             trace.path,
             trace.energy,
         )
         if bad_lane >= 0:
-            raise NonFiniteError(
-                f"the potential at the chain's position in lane {bad_lane} is not finite. Features this large overflow; "
-                f"scale them so that |<theta, z>| stays below a few hundred."
-            )
-        moved = MALAChains(
-            position=position,
-            log_step=chains.log_step,
-            curvature=curvature,
-            accepted=chains.accepted + steps * acceptance,
-            proposed=chains.proposed + steps,
-            calls=chains.calls + 1,
+            raise _not_finite(bad_lane)
+        moved = chains._replace(curvature=curvature, expansion=expansion)
+        return _after(moved, position, acceptance, steps), acceptance, trace
+
+    def _walk(
+        self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int, *, draws: int
+    ) -> tuple[MALAChains, FloatArray, Trace]:
+        """`_move` for a potential that has to ask action sets for their best arm."""
+        chains = chains._replace(curvature=renewed(chains.curvature, potential))
+        steps = self.steps * max(draws, 1)
+        walk = mala_walk(
+            potential,
+            chains.position,
+            chains.log_step,
+            chains.curvature.whitener,
+            streams.keys("sampler"),
+            round_=round_,
+            first_substream=attempt * chains.position.shape[1],
+            steps=steps,
+            keep_every=self.steps,
+            kept=draws,
         )
-        return moved, acceptance, trace
+        if not np.isfinite(walk.started_at).all():
+            raise _not_finite(int(np.argmin(np.isfinite(walk.started_at).all(axis=1))))
+        return _after(chains, walk.position, walk.acceptance, steps), walk.acceptance, Trace(walk.path, walk.energy)
 
     def report(self, chains: MALAChains) -> dict[str, FloatArray]:
         """Mean acceptance probability and step size, one a lane."""
@@ -230,3 +232,19 @@ class MALA:
             "acceptance": chains.accepted.mean(axis=1) / max(chains.proposed, 1),
             "step_size": np.exp(chains.log_step).mean(axis=1),
         }
+
+
+def _after(chains: MALAChains, position: FloatArray, acceptance: FloatArray, steps: int) -> MALAChains:
+    return chains._replace(
+        position=position,
+        accepted=chains.accepted + steps * acceptance,
+        proposed=chains.proposed + steps,
+        calls=chains.calls + 1,
+    )
+
+
+def _not_finite(lane: int) -> NonFiniteError:
+    return NonFiniteError(
+        f"the potential at the chain's position in lane {lane} is not finite. Features this large overflow; "
+        f"scale them so that |<theta, z>| stays below a few hundred."
+    )

@@ -18,9 +18,11 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.history import Statistics
 from duelist.core.streams import Streams
 from duelist.posteriors.potential import LinearPotential, Term
+from duelist.posteriors.potential_kernels import pull_into_ball
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
 from duelist.samplers.base import Sampler, Trace, traced
+from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
 from duelist.samplers.diagnostics import PosteriorDraws, diagnose, warn_if_poor
 from duelist.samplers.registry import sampler_named
 
@@ -65,7 +67,7 @@ def sample_posterior(
         eta: temper of the likelihood; 1 is Bayes.
         feel_good: the Feel-Good tilt, or None.
         sampler: a name (see the registry) or a sampler object. "mala" is exact.
-        chains: independent chains, each from its own draw of the prior.
+        chains: independent chains, each started from its own draw of a Gaussian at the mode, twice as wide as the posterior.
         draws: kept draws a chain; a sampler takes all its `steps` between two of them.
         warmup: draws that each chain makes first, and that are thrown away.
         seed: names all random numbers.
@@ -92,10 +94,12 @@ def sample_posterior(
         terms.append(_feel_good_term(feel_good, wins + losses, table.shape[1]))
     potential = LinearPotential(*terms, lanes=1, chains=1, dim=table.shape[1], observations=int((wins + losses).sum()))
     engine = sampler_named(sampler) if isinstance(sampler, str) else sampler
+    shape = renewed(unknown_curvature(1, potential.dim), potential)
 
     def run(chain: int) -> tuple[Trace, float]:
         streams = Streams(seed, [chain])
         state = engine.start(prior, streams, chains=1, dim=potential.dim)
+        state = state._replace(position=_overdispersed(shape, prior, streams))
         for call in range(warmup):
             state = engine.advance(potential, state, streams, call)
         state, trace = traced(engine, potential, state, streams, warmup, draws)
@@ -109,6 +113,14 @@ def sample_posterior(
     warn_if_poor(diagnostics, "Ask for more draws or a longer warm-up, or take another sampler.", stacklevel=2)
     name = sampler if isinstance(sampler, str) else type(sampler).__name__
     return PosteriorDraws(draws=path, energy=energy, diagnostics=diagnostics, sampler=name, exact=engine.exact)
+
+
+def _overdispersed(shape: Curvature, prior: Prior, streams: Streams) -> FloatArray:
+    """(1, 1, dim) a starting point: chains that begin further apart than the posterior is wide make R-hat mean something."""
+    noise = streams.generator("start", 0).standard_normal(shape.mode.shape[1])
+    theta = shape.mode[0] + 2.0 * shape.whitener[0].T @ noise
+    pull_into_ball(theta, prior.radius)
+    return np.asarray(theta[None, None])
 
 
 def _checked_contrasts(contrasts: npt.ArrayLike) -> FloatArray:

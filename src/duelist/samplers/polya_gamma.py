@@ -2,13 +2,15 @@
 
 Given one variable w_i ~ PG(eta n_i, <theta, z_i>) a contrast (n_i duels, l_i of them lost), theta is Gaussian with
 
-    precision  prior + sum_i w_i z_i z_i^T,    precision x mean  = eta sum_i (n_i/2 - l_i) z_i - mu * adversaries + mu * g,
+    precision  prior + sum_i w_i z_i z_i^T,    precision x mean  = eta sum_i (n_i/2 - l_i) z_i - g,
 
-g the slope of the Feel-Good maximum at the mode. That Gaussian draw is a proposal; a Metropolis step corrects what is not Gaussian:
-the Feel-Good maximum beyond its slope, the wall of a ball, and the truncated Polya-Gamma sums (see `polya_gamma_kernels`).
-Without those three every proposal is accepted: plain Gibbs. There is nothing to tune.
+g the gradient of the Feel-Good tilt at the mode. Where that is all, theta is drawn from it: plain Gibbs. What is not
+Gaussian, the Feel-Good maximum beyond its slope, the wall of a ball, and the truncated Polya-Gamma sums (see
+`polya_gamma_kernels`), enters by an elliptical slice step around the same Gaussian, which is exact, never rejects and has
+nothing to tune either.
 
-Reference: Polson, Scott & Windle (2013), Bayesian inference for logistic models using Polya-Gamma latent variables.
+Reference: Polson, Scott & Windle (2013), Bayesian inference for logistic models using Polya-Gamma latent variables;
+Murray, Adams & MacKay (2010), Elliptical slice sampling.
 """
 
 from __future__ import annotations
@@ -19,20 +21,20 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from duelist.core.action_kernels import first_maximum, utilities_into
+from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
 from duelist.core.linear_kernels import cholesky_into, solve_cholesky
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms, scratch_for
+from duelist.posteriors.potential_kernels import LinearTerms, add_feel_good, scratch_for
 from duelist.posteriors.priors import Prior
 from duelist.preferences.logistic_kernels import add_weighted_gram
 from duelist.samplers.base import prior_draws
 from duelist.samplers.curvature import Curvature, flat_precision, renewed, unknown_curvature
 from duelist.samplers.polya_gamma_kernels import log_cosh_error, polya_gamma_one, polya_gamma_truncated
-from duelist.samplers.random_kernels import normal, tape_from, uniform
+from duelist.samplers.random_kernels import Tape, normal, tape_from, uniform
 
 _SUM_UP_TO = 3.0  # whole counts up to here are sums of exact PG(1, c); above, the truncated sum is cheaper
 
@@ -43,14 +45,14 @@ class PolyaGammaChains(NamedTuple):
     Attributes:
         position: (lanes, chains, dim) current draws.
         curvature: where the Feel-Good maximum is linearised.
-        accepted: (lanes, chains) sum of acceptance probabilities so far.
-        proposed: sweeps a chain so far.
+        tried: (lanes, chains) points tried so far, at least one a sweep.
+        sweeps: sweeps a chain so far.
     """
 
     position: FloatArray
     curvature: Curvature
-    accepted: FloatArray
-    proposed: int
+    tried: FloatArray
+    sweeps: int
 
 
 @kernel
@@ -60,7 +62,15 @@ def _is_summed(b: float) -> bool:
 
 @kernel
 def _not_gaussian(
-    theta: FloatArray, logits: FloatArray, slope: FloatArray, extra: float, lane: int, terms: LinearTerms, utilities: FloatArray
+    theta: FloatArray,
+    logits: FloatArray,
+    slope: FloatArray,
+    extra: float,
+    lane: int,
+    chain: int,
+    terms: LinearTerms,
+    utilities: FloatArray,
+    unused: FloatArray,
 ) -> float:
     """Logarithm of target / proposal target at theta, with logits (n,) of all contrasts there."""
     squared = 0.0
@@ -75,12 +85,8 @@ def _not_gaussian(
         b = terms.eta[lane] * terms.totals[lane, p]
         if not _is_summed(b):
             value -= b * log_cosh_error(logits[p])
-    mu = terms.mu[lane]
-    if mu > 0.0:
-        value -= mu * linear
-        for s in range(terms.repeats.shape[0]):
-            utilities_into(utilities, terms.sets[lane, s], theta)
-            value += mu * terms.repeats[s] * utilities[first_maximum(utilities)]
+    if terms.mu[lane] > 0.0:
+        value += linear - add_feel_good(unused, theta, lane, chain, terms, utilities)
     return value
 
 
@@ -88,24 +94,63 @@ def _not_gaussian(
 def _linear_part(
     linear: FloatArray, slope: FloatArray, mode: FloatArray, lane: int, chain: int, terms: LinearTerms, utilities: FloatArray
 ) -> None:
-    """Fill `slope` with the subgradient of the Feel-Good maximum at the mode, and `linear` with precision x mean."""
-    dim = mode.shape[0]
-    mu = terms.mu[lane]
-    for i in range(dim):
-        slope[i] = 0.0
-    if mu > 0.0:
-        for s in range(terms.repeats.shape[0]):
-            utilities_into(utilities, terms.sets[lane, s], mode)
-            best = first_maximum(utilities)
-            for i in range(dim):
-                slope[i] += terms.repeats[s] * terms.sets[lane, s, i, best]
-    for i in range(dim):
+    """Fill `slope` with the gradient of the Feel-Good tilt at the mode, and `linear` with precision x mean."""
+    slope[:] = 0.0
+    if terms.mu[lane] > 0.0:
+        add_feel_good(slope, mode, lane, chain, terms, utilities)
+    for i in range(mode.shape[0]):
         total = 0.0
         for p in range(terms.n_rows[lane]):
             total += (0.5 * terms.totals[lane, p] - terms.losses[lane, p]) * terms.contrasts[lane, i, p]
-        linear[i] = terms.eta[lane] * total
-        if mu > 0.0:
-            linear[i] += mu * (slope[i] - terms.adversary[lane, chain, i])
+        linear[i] = terms.eta[lane] * total - slope[i]
+
+
+@kernel
+def _draw_weights(weights: FloatArray, logits: FloatArray, lane: int, terms: LinearTerms, tape: Tape) -> bool:
+    """Fill `weights` (n,) with Polya-Gamma variates; False at a logit that is not finite, which would never be accepted."""
+    for p in range(logits.shape[0]):
+        if not math.isfinite(logits[p]):
+            return False
+        b = terms.eta[lane] * terms.totals[lane, p]
+        weights[p] = 0.0
+        if _is_summed(b):
+            for _ in range(int(b)):
+                weights[p] += polya_gamma_one(tape, logits[p])
+        else:
+            weights[p] = polya_gamma_truncated(tape, b, logits[p])
+    return True
+
+
+@kernel
+def _draw_gaussian(
+    mean: FloatArray, noise: FloatArray, linear: FloatArray, precision: FloatArray, factor: FloatArray, tape: Tape
+) -> bool:
+    """Fill `mean` with precision^-1 linear and `noise` with N(0, precision^-1); False if that is not positive definite."""
+    dim = linear.shape[0]
+    if not cholesky_into(factor, precision):
+        return False
+    mean[:] = linear
+    solve_cholesky(factor, mean)
+    # L^-T xi by back substitution has covariance (L L^T)^-1.
+    for i in range(dim):
+        noise[i] = normal(tape)
+    for i in range(dim - 1, -1, -1):
+        entry = noise[i]
+        for k in range(i + 1, dim):
+            entry -= factor[k, i] * noise[k]
+        noise[i] = entry / factor[i, i]
+    return True
+
+
+@kernel
+def _all_gaussian(lane: int, terms: LinearTerms) -> bool:
+    """Whether theta given the Polya-Gamma variables is exactly Gaussian: no tilt, no ball, no truncated sums."""
+    if terms.mu[lane] > 0.0 or terms.radius < math.inf:
+        return False
+    for p in range(terms.n_rows[lane]):  # noqa: SIM110 - kernels have no generators
+        if not _is_summed(terms.eta[lane] * terms.totals[lane, p]):
+            return False
+    return True
 
 
 @kernel
@@ -118,68 +163,59 @@ def polya_gamma_lanes(
     sweeps: int,
     extra: float,
     terms: LinearTerms,
-    acceptance: FloatArray,
+    tried: FloatArray,
 ) -> int:
-    """Sweep every chain in place. Returns -1, or the first lane where a number is not finite."""
+    """Sweep every chain in place. Returns -1, or the first lane where a number is not finite.
+
+    `tried` (lanes, chains) is filled with the mean number of points that a sweep tried.
+    """
     lanes, chains, dim = position.shape
-    scratch = scratch_for(terms)
-    new_logits, weights = np.empty(scratch.shape[1]), np.empty(scratch.shape[1])
+    scratch, more = scratch_for(terms), scratch_for(terms)
     utilities = np.empty(terms.sets.shape[3])
     precision, factor = np.empty((dim, dim)), np.empty((dim, dim))
-    linear, slope, mean, proposal = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
+    linear, slope, unused = np.empty(dim), np.empty(dim), np.empty(dim)
+    mean, noise, proposal = np.empty(dim), np.empty(dim), np.empty(dim)
     for lane in range(lanes):
         n = terms.n_rows[lane]
-        logits, scaled = scratch[0, :n], scratch[1, :n]
-        eta = terms.eta[lane]
+        contrasts = terms.contrasts[lane]
+        logits, new_logits, weights, scaled = scratch[0, :n], scratch[1, :n], more[0, :n], more[1, :n]
+        plain = _all_gaussian(lane, terms)
         for chain in range(chains):
             theta = position[lane, chain]
             tape = tape_from(keys[lane], round_, first_substream + chain)
             _linear_part(linear, slope, mode[lane], lane, chain, terms, utilities)
-            if n > 0:
-                utilities_into(logits, terms.contrasts[lane], theta)
-            current = _not_gaussian(theta, logits, slope, extra, lane, terms, utilities)
-            accepted = 0.0
+            utilities_into(logits, contrasts, theta)
+            current = _not_gaussian(theta, logits, slope, extra, lane, chain, terms, utilities, unused)
+            tried[lane, chain] = 0.0
             for _ in range(sweeps):
-                for p in range(n):
-                    b = eta * terms.totals[lane, p]
-                    # A NaN or infinite logit would keep the rejection sampler busy for ever.
-                    if not math.isfinite(logits[p]):
-                        return lane
-                    weights[p] = 0.0
-                    if _is_summed(b):
-                        for _one in range(int(b)):
-                            weights[p] += polya_gamma_one(tape, logits[p])
+                if not math.isfinite(current) or not _draw_weights(weights, logits, lane, terms, tape):
+                    return lane
+                precision[:] = 0.0
+                for i in range(dim):
+                    precision[i, i] = terms.precision[lane] + extra
+                add_weighted_gram(precision, contrasts, weights, scaled)
+                if not _draw_gaussian(mean, noise, linear, precision, factor, tape):
+                    return lane
+                level = current + math.log(uniform(tape))
+                # A quarter turn is an independent draw; the slice starts from any angle and shrinks towards no turn.
+                angle = 0.5 * math.pi if plain else 2.0 * math.pi * uniform(tape)
+                low, high = angle - 2.0 * math.pi, angle
+                while True:
+                    for i in range(dim):
+                        proposal[i] = mean[i] + (theta[i] - mean[i]) * math.cos(angle) + noise[i] * math.sin(angle)
+                    utilities_into(new_logits, contrasts, proposal)
+                    current = _not_gaussian(proposal, new_logits, slope, extra, lane, chain, terms, utilities, unused)
+                    tried[lane, chain] += 1.0 / sweeps
+                    # An interval that shrank to nothing is back where it began, to the last digit.
+                    if plain or current > level or high - low < 1e-12 or math.isnan(current):
+                        break
+                    if angle < 0.0:
+                        low = angle
                     else:
-                        weights[p] = polya_gamma_truncated(tape, b, logits[p])
-                for i in range(dim):
-                    for j in range(dim):
-                        precision[i, j] = terms.precision[lane] + extra if i == j else 0.0
-                    mean[i] = linear[i]
-                add_weighted_gram(precision, terms.contrasts[lane], weights[:n], scaled)
-                if not cholesky_into(factor, precision):
-                    return lane
-                solve_cholesky(factor, mean)
-                # proposal = mean + L^-T xi, by back substitution.
-                for i in range(dim):
-                    proposal[i] = normal(tape)
-                for i in range(dim - 1, -1, -1):
-                    entry = proposal[i]
-                    for k in range(i + 1, dim):
-                        entry -= factor[k, i] * proposal[k]
-                    proposal[i] = entry / factor[i, i]
-                for i in range(dim):
-                    proposal[i] += mean[i]
-                if n > 0:
-                    utilities_into(new_logits[:n], terms.contrasts[lane], proposal)
-                candidate = _not_gaussian(proposal, new_logits[:n], slope, extra, lane, terms, utilities)
-                if math.isnan(candidate):
-                    return lane
-                accepted += math.exp(min(0.0, candidate - current))
-                if math.log(uniform(tape)) < candidate - current:
-                    current = candidate
-                    theta[:] = proposal
-                    logits[:] = new_logits[:n]
-            acceptance[lane, chain] = accepted / sweeps
+                        high = angle
+                    angle = low + (high - low) * uniform(tape)
+                theta[:] = proposal
+                logits[:] = new_logits
     return -1
 
 
@@ -193,6 +229,7 @@ class PolyaGamma:
     """
 
     exact: ClassVar[bool] = True
+    one_pass: ClassVar[bool] = False
 
     steps: int = 5
 
@@ -214,7 +251,7 @@ class PolyaGamma:
         curvature = renewed(chains.curvature, potential) if terms.mu.any() else chains.curvature
         position = chains.position.copy()
         lanes, n_chains, _ = position.shape
-        acceptance = np.empty((lanes, n_chains))
+        tried = np.empty((lanes, n_chains))
         bad_lane = polya_gamma_lanes(
             position,
             curvature.mode,
@@ -224,15 +261,15 @@ class PolyaGamma:
             self.steps,
             flat_precision(potential),
             terms,
-            acceptance,
+            tried,
         )
         if bad_lane >= 0:
             raise NonFiniteError(
                 f"the Polya-Gamma sampler met a number that is not finite in lane {bad_lane}. Features this large overflow; "
                 f"scale them so that |<theta, z>| stays below a few hundred."
             )
-        return PolyaGammaChains(position, curvature, chains.accepted + self.steps * acceptance, chains.proposed + self.steps)
+        return PolyaGammaChains(position, curvature, chains.tried + self.steps * tried, chains.sweeps + self.steps)
 
     def report(self, chains: PolyaGammaChains) -> dict[str, FloatArray]:
-        """Mean acceptance probability, one a lane."""
-        return {"acceptance": chains.accepted.mean(axis=1) / max(chains.proposed, 1)}
+        """Share of the points tried that were taken, one a lane; 1 for plain Gibbs."""
+        return {"acceptance": max(chains.sweeps, 1) / np.maximum(chains.tried.mean(axis=1), 1.0)}

@@ -4,11 +4,11 @@ PG(b, c) is the law of sum_k g_k / (d_k + c^2/2), g_k ~ Gamma(b, 1), d_k = 2 pi^
 likelihood Gaussian: cosh(u/2)^-b = E[exp(-w u^2/2)] for w ~ PG(b, 0), and w given u is PG(b, u).
 
 Two schemes:
-* PG(1, c), exactly, by Devroye's alternating series as given by Polson, Scott & Windle (2013); PG(b, c) for small whole b is a sum
-  of those.
+* PG(1, c), exactly, by Devroye's alternating series as given by Polson, Scott & Windle (2013); PG(b, c) for small whole
+  b is a sum of those.
 * any real b > 0, in constant time: the first terms of the sum as they stand, the rest as one gamma variate with the rest's
-  mean and variance. The law of that truncated sum is not PG(b, c), but it turns exp(-w u^2/2) into a function of u in closed form
-  (`log_cosh_error` is the difference of the logarithms), so a Metropolis step removes the error.
+  mean and variance. The law of that truncated sum is not PG(b, c), but it turns exp(-w u^2/2) into a function of u in
+  closed form (`log_cosh_error` is the difference of the logarithms), so a Metropolis step removes the error.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def polya_gamma_truncated(tape: Tape, b: float, c: float) -> float:
 
 @kernel
 def log_cosh_error(u: float) -> float:
-    """log cosh(u/2) less the logarithm of what the truncated sum (b = 1) puts in its place; 9e-7 at u = 5."""
+    """Log cosh(u/2) less the logarithm of what the truncated sum (b = 1) puts in its place; 9e-7 at u = 5."""
     tilt = 0.5 * u * u
     replaced = _REST_SHAPE * math.log1p(tilt / _REST_RATE)
     for k in range(1, _TERMS + 1):

@@ -1,0 +1,120 @@
+"""A second-order expansion of the likelihood: what a long history looks like from where the posterior is.
+
+With t duels behind it the posterior has a width of order 1/sqrt(t), and over such a width the log likelihood is a
+parabola up to terms of order 1/sqrt(t). So beyond a stated number of distinct contrasts they are replaced by
+
+    U(theta) ~ <g, theta - r> + 1/2 <theta - r, H (theta - r)>,
+
+slope g and Hessian H at the reference r, the mode. A step of a chain then costs O(dim^2) whatever t is. A new duel adds its
+own slope and curvature at r, O(dim^2); r moves to the new mode, with a pass over all contrasts, whenever the number of duels
+has grown by a twentieth, which is a constant amount of work a round on average.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.core.checks import FloatArray, IntArray
+from duelist.core.compiled import kernel
+from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.potential_kernels import LinearTerms
+from duelist.preferences.logistic_kernels import add_loss_gradient, add_loss_hessian
+from duelist.samplers.curvature import Curvature, renewed
+
+
+class Expansion(NamedTuple):
+    """An expansion of the tempered likelihood, without the prior.
+
+    Attributes:
+        reference: (lanes, dim) where it is taken.
+        slope: (lanes, dim) gradient there.
+        hessian: (lanes, dim, dim) curvature there.
+        n_rows: (lanes,) distinct contrasts that it covers.
+        observations: duels that it covers; -1 for no expansion yet.
+        centred: number of duels when the reference was chosen.
+    """
+
+    reference: FloatArray
+    slope: FloatArray
+    hessian: FloatArray
+    n_rows: IntArray
+    observations: int
+    centred: int
+
+
+def no_expansion(lanes: int, dim: int) -> Expansion:
+    """Nothing expanded yet."""
+    zeros = np.zeros((lanes, dim))
+    return Expansion(zeros, zeros, np.zeros((lanes, dim, dim)), np.zeros(lanes, dtype=np.int64), -1, -1)
+
+
+@kernel
+def expand_lanes(slope: FloatArray, hessian: FloatArray, reference: FloatArray, terms: LinearTerms) -> None:
+    """Slope and Hessian of all contrasts at the reference, in place of what is there."""
+    slope[:] = 0.0
+    hessian[:] = 0.0
+    capacity = terms.contrasts.shape[2]
+    logits, scratch = np.empty(capacity), np.empty(capacity)
+    for lane in range(reference.shape[0]):
+        n = terms.n_rows[lane]
+        if n > 0:
+            contrasts, totals, losses, eta = (
+                terms.contrasts[lane],
+                terms.totals[lane, :n],
+                terms.losses[lane, :n],
+                terms.eta[lane],
+            )
+            add_loss_gradient(slope[lane], reference[lane], contrasts, totals, losses, eta, logits[:n], scratch[:n])
+            add_loss_hessian(hessian[lane], reference[lane], contrasts, totals, eta, logits[:n], scratch[:n])
+
+
+@kernel
+def extend_lanes(slope: FloatArray, hessian: FloatArray, reference: FloatArray, terms: LinearTerms, n_rows: IntArray) -> None:
+    """Add the contrasts from n_rows (lanes,) on; `n_rows` is moved up."""
+    dim = reference.shape[1]
+    for lane in range(reference.shape[0]):
+        for p in range(n_rows[lane], terms.n_rows[lane]):
+            u = 0.0
+            for i in range(dim):
+                u += terms.contrasts[lane, i, p] * reference[lane, i]
+            e = math.exp(-abs(u))
+            lose = (e if u > 0.0 else 1.0) / (1.0 + e)
+            slope_p = terms.eta[lane] * (terms.losses[lane, p] - terms.totals[lane, p] * lose)
+            curvature_p = terms.eta[lane] * terms.totals[lane, p] * lose * (1.0 - lose)
+            for i in range(dim):
+                z = terms.contrasts[lane, i, p]
+                slope[lane, i] += slope_p * z
+                for j in range(dim):
+                    hessian[lane, i, j] += curvature_p * z * terms.contrasts[lane, j, p]
+        n_rows[lane] = terms.n_rows[lane]
+
+
+def covering(expansion: Expansion, curvature: Curvature, potential: LinearPotential) -> Expansion:
+    """The expansion of all duels of this potential around the mode of `curvature`."""
+    terms = potential.packed
+    grown = potential.observations - expansion.observations
+    # Every new duel a new contrast: then the old ones are as they were, and only the new ones have to be read. Where old
+    # duels are discounted they are not as they were.
+    kept = not grown or potential.memory >= potential.observations
+    appended = kept and expansion.observations >= 0 and bool((terms.n_rows - expansion.n_rows == grown).all())
+    if appended and expansion.centred == curvature.observations:
+        if not grown:
+            return expansion
+        slope, hessian, n_rows = expansion.slope.copy(), expansion.hessian.copy(), expansion.n_rows.copy()
+        extend_lanes(slope, hessian, expansion.reference, terms, n_rows)
+        return expansion._replace(slope=slope, hessian=hessian, n_rows=n_rows, observations=potential.observations)
+    slope, hessian = np.empty_like(expansion.slope), np.empty_like(expansion.hessian)
+    expand_lanes(slope, hessian, curvature.mode, terms)
+    return Expansion(curvature.mode, slope, hessian, terms.n_rows.copy(), potential.observations, curvature.observations)
+
+
+def shaped(curvature: Curvature, expansion: Expansion, potential: LinearPotential) -> tuple[Curvature, Expansion, LinearTerms]:
+    """The curvature renewed, the expansion where the history is long, and the terms that the kernels should read."""
+    curvature = renewed(curvature, potential)
+    if not potential.is_long:
+        return curvature, expansion, potential.packed
+    expansion = covering(expansion, curvature, potential)
+    return curvature, expansion, potential.expanded(expansion.reference, expansion.slope, expansion.hessian)

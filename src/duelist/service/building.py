@@ -1,0 +1,125 @@
+"""From what a request says to what the domain needs: ids from names, features from texts, a policy from its description."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+from collections.abc import Sequence
+
+from duelist.core.checks import finite_array
+from duelist.core.errors import DuelistError
+from duelist.policies.described import described, policy_from
+from duelist.policies.registry import POLICIES, policy_class
+from duelist.service.arena_spec import ArenaSpec, FeatureKind
+from duelist.service.embedding import Embedder
+from duelist.service.errors import RefusedError
+from duelist.service.items import Item
+from duelist.service.schemas import LARGEST_FEATURE, MAX_DIM, NewArena, NewItem, PolicyChoice
+from duelist.version import __version__
+
+_DEFAULT_EMBEDDER = "hashing"
+_NOT_SETTINGS = ("kind", "prior")
+
+
+def spec_of(request: NewArena, embedders: dict[str, Embedder]) -> ArenaSpec:
+    """The settings of the arena that a request describes."""
+    embedder = ""
+    dim = request.dim or 0
+    if request.features in ("given", "request"):
+        if request.dim is None:
+            raise RefusedError(f'an arena with features "{request.features}" needs dim, the length of a feature vector.')
+    elif request.dim is not None:
+        raise RefusedError(f'dim must be left out for features "{request.features}": it is known without.')
+    if request.features == "text":
+        embedder = request.embedder or _DEFAULT_EMBEDDER
+        dim = _embedder(embedder, embedders).dim
+    elif request.embedder is not None:
+        raise RefusedError(f'embedder must be left out for features "{request.features}".')
+    return ArenaSpec(
+        id=request.id or f"{_slug(request.name, 40).lower() or 'arena'}-{secrets.token_hex(3)}",
+        name=request.name,
+        question=request.question,
+        features=request.features,
+        dim=dim,
+        embedder=embedder,
+        policy=_policy_of(request.policy),
+        seed=request.seed,
+        undo_ms=round(1000 * request.undo_seconds),
+        version=__version__,
+    )
+
+
+def items_of(
+    requests: Sequence[NewItem],
+    *,
+    kind: FeatureKind,
+    dim: int,
+    embedder: str,
+    embedders: dict[str, Embedder],
+    taken: set[str],
+) -> list[Item]:
+    """The items that a request describes, with the features that the arena needs."""
+    rows: list[tuple[float, ...]] = []
+    for request in requests:
+        if kind != "given" and request.features is not None:
+            raise RefusedError(
+                f'items must come without features in an arena with features "{kind}"; {request.name!r} has some.'
+            )
+        if kind == "given" and len(request.features or ()) != dim:
+            raise RefusedError(f"item {request.name!r} needs {dim} features; got {len(request.features or ())}.")
+        rows.append(tuple(request.features or ()))
+    if kind == "text":
+        texts = [request.content or request.name for request in requests]
+        made = finite_array("the embedder's features", _embedder(embedder, embedders).embed(texts), "(n_texts, dim)", 2)
+        if made.shape != (len(texts), dim):
+            raise RefusedError(f"embedder {embedder!r} was to give ({len(texts)}, {dim}) features; it gave {made.shape}.")
+        if abs(made).max(initial=0.0) > LARGEST_FEATURE:
+            raise RefusedError(f"embedder {embedder!r} gave a feature beyond {LARGEST_FEATURE:g}; scale its output.")
+        rows = [tuple(row) for row in made.tolist()]
+    taken = set(taken) | {request.id for request in requests if request.id}
+    items = []
+    for request, row in zip(requests, rows, strict=True):
+        item_id = request.id or _free_id(request.name, taken)
+        taken.add(item_id)
+        items.append(Item(item_id, request.name, request.content or request.name, request.format, row))
+    return items
+
+
+def _policy_of(choice: PolicyChoice) -> dict[str, object]:
+    try:
+        kind = policy_class(choice.name).__name__
+        for name in _NOT_SETTINGS:
+            if name in choice.settings:
+                raise RefusedError(f"{name} is not a setting: choose the policy by its name, and its prior by prior_scale.")
+        description: dict[str, object] = {"kind": kind, **choice.settings}
+        if choice.prior_scale is not None:
+            description["prior"] = {"kind": "Gaussian", "scale": choice.prior_scale}
+        return described(policy_from(description))
+    except (DuelistError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, RefusedError):
+            raise
+        raise RefusedError(f"policy {choice.name!r} cannot be made: {error} Known policies: {', '.join(POLICIES)}.") from error
+
+
+def _embedder(name: str, embedders: dict[str, Embedder]) -> Embedder:
+    if name not in embedders:
+        raise RefusedError(f"this service has no embedder {name!r}; it has {', '.join(sorted(embedders))}.")
+    embedder = embedders[name]
+    if embedder.dim > MAX_DIM:
+        raise RefusedError(f"embedder {name!r} makes {embedder.dim} features; arenas take at most {MAX_DIM}.")
+    return embedder
+
+
+def _slug(name: str, length: int) -> str:
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-")[:length].strip("-")
+
+
+def _free_id(name: str, taken: set[str]) -> str:
+    stem = _slug(name, 32).lower() or "item"
+    candidate, n = stem, 1
+    while candidate in taken:
+        n += 1
+        candidate = f"{stem}-{n}"
+    return candidate

@@ -1,0 +1,54 @@
+"""API keys: random, shown once, kept only as a digest.
+
+A key has 256 random bits, so a plain SHA-256 of it cannot be searched; slow password hashing would only slow the service.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["vote", "admin"]
+_PREFIX = "duel_"
+
+
+@dataclass(frozen=True)
+class Key:
+    """What the service knows of a key.
+
+    Attributes:
+        id: its public name.
+        role: "vote" may ask and tell; "admin" may do everything.
+        digest: SHA-256 of the secret, hexadecimal.
+        label: what it is for.
+        scope: the one arena it opens; empty for all.
+        created_at: milliseconds since 1970.
+    """
+
+    id: str
+    role: Role
+    digest: str
+    label: str
+    scope: str
+    created_at: int
+
+    def opens(self, arena: str) -> bool:
+        """Whether the key covers that arena."""
+        return self.scope in ("", arena)
+
+
+def new_secret() -> str:
+    """A fresh secret: the only time that it exists in the clear is in the answer to whoever made it."""
+    return _PREFIX + secrets.token_urlsafe(32)
+
+
+def digest_of(secret: str) -> str:
+    """What is stored of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def new_key(secret: str, *, role: Role, label: str, scope: str, at: int) -> Key:
+    """The record of a secret."""
+    return Key(secrets.token_hex(6), role, digest_of(secret), label, scope, at)

@@ -1,0 +1,69 @@
+"""What a person may say about two candidates.
+
+Every outcome is kept in the journal. Policies learn from wins only: a tie, "both bad" and a skip say nothing about which of
+the two is better under a model that knows wins and losses alone, and counting a tie as half a win each way would be inventing
+votes.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Literal
+
+Verdict = Literal["left", "right", "tie", "both_bad", "skip"]
+Standing = Literal["first", "second", "tie", "both_bad", "skip"]
+
+
+class Outcome(IntEnum):
+    """How a decision stands. The numbers are stored in snapshots: never renumber them."""
+
+    OPEN = 0
+    FIRST = 1
+    SECOND = 2
+    TIE = 3
+    BOTH_BAD = 4
+    SKIP = 5
+
+    @property
+    def is_win(self) -> bool:
+        """Whether one of the two was preferred."""
+        return self in (Outcome.FIRST, Outcome.SECOND)
+
+
+_BY_NAME = {
+    "first": Outcome.FIRST,
+    "second": Outcome.SECOND,
+    "tie": Outcome.TIE,
+    "both_bad": Outcome.BOTH_BAD,
+    "skip": Outcome.SKIP,
+}
+_NAMES = {outcome: name for name, outcome in _BY_NAME.items()}
+
+
+def outcome_of(standing: str) -> Outcome:
+    """The outcome of that name."""
+    return _BY_NAME[standing]
+
+
+def standing_of(outcome: Outcome) -> str:
+    """The name of an outcome, in terms of first and second."""
+    return _NAMES[outcome]
+
+
+def from_sides(verdict: str, *, flipped: bool) -> Outcome:
+    """The outcome behind what a person saw: `flipped` when the first candidate stood on the right.
+
+    Example:
+        >>> from_sides("left", flipped=True).name
+        'SECOND'
+    """
+    if verdict not in ("left", "right"):
+        return _BY_NAME[verdict]
+    return Outcome.SECOND if (verdict == "left") == flipped else Outcome.FIRST
+
+
+def to_sides(outcome: Outcome, *, flipped: bool) -> str:
+    """The inverse of `from_sides`."""
+    if not outcome.is_win:
+        return _NAMES[outcome]
+    return "right" if (outcome is Outcome.FIRST) == flipped else "left"

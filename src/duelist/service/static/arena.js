@@ -1,0 +1,203 @@
+// Where people vote: two candidates, five answers, one key each, and a moment to change one's mind.
+
+import { arenaInAddress, connect, keyFromLink, voterName } from "./api.js";
+import { inShort, show } from "./content.js";
+import { announce, byId, certainty, complain, percent } from "./dom.js";
+
+const arena = arenaInAddress();
+const call = connect(keyFromLink(arena));
+const voter = voterName();
+const path = `/arenas/${encodeURIComponent(arena)}`;
+const remembered = `duelist pair ${arena}`;
+const SAID = { left: "A is better", right: "B is better", tie: "Equally good", both_bad: "Both bad", skip: "Skipped" };
+const KEYS = { ArrowLeft: "left", ArrowRight: "right", t: "tie", b: "both_bad", s: "skip" };
+
+let current = null; // the pair on the screen
+let previous = null; // the pair that was answered last, while that can be undone
+let aside = null; // the pair that made way when the one before it came back
+let busy = false;
+let countdown = 0;
+let count = 0;
+
+const buttons = [...document.querySelectorAll("[data-outcome]")];
+
+function setBusy(value) {
+  busy = value;
+  byId("pair").setAttribute("aria-busy", String(value));
+  for (const button of buttons) button.setAttribute("aria-disabled", String(value));
+}
+
+function showPair(ask) {
+  current = ask;
+  sessionStorage.setItem(remembered, ask.id);
+  for (const [side, letter] of [["left", "A"], ["right", "B"]]) {
+    show(byId(`${side}-content`), ask[side], letter);
+    byId(side).classList.remove("chosen");
+  }
+  byId("why-text").textContent = "";
+  byId("why").open = false;
+  byId("pair").hidden = false;
+  byId("ballot").hidden = false;
+}
+
+async function nextPair() {
+  if (aside) {
+    const ask = aside;
+    aside = null;
+    return ask;
+  }
+  // The same request id again gets the same pair, so a lost answer cannot leave a pair behind.
+  const request = [...crypto.getRandomValues(new Uint8Array(9))].map((byte) => byte.toString(36)).join("");
+  return call("POST", `${path}/asks`, { request_id: request });
+}
+
+async function firstPair() {
+  const before = sessionStorage.getItem(remembered);
+  if (before) {
+    try {
+      const ask = await call("GET", `${path}/asks/${before}`);
+      if (ask.outcome === null) return ask;
+    } catch (error) {
+      if (error.status !== 404 && error.status !== 422) throw error;
+    }
+  }
+  return nextPair();
+}
+
+async function vote(outcome) {
+  if (busy || !current) return;
+  setBusy(true);
+  byId("problem").hidden = true;
+  if (outcome === "left" || outcome === "right") byId(outcome).classList.add("chosen");
+  try {
+    const answered = current;
+    const told = await call("PUT", `${path}/asks/${answered.id}/answer`, { outcome, voter });
+    count += 1;
+    byId("count").textContent = `${count} ${count === 1 ? "vote" : "votes"} in this sitting`;
+    offerUndo(answered, told, outcome);
+    current = null;
+    const ask = await nextPair();
+    showPair(ask);
+    announce(`${SAID[outcome]}: saved. New pair. A: ${inShort(ask.left)}. B: ${inShort(ask.right)}.`);
+  } catch (error) {
+    failed(error);
+  } finally {
+    setBusy(false);
+  }
+}
+
+function offerUndo(ask, told, outcome) {
+  clearInterval(countdown);
+  previous = told.undo_until ? ask : null;
+  byId("said").textContent = `${SAID[outcome]}: saved.`;
+  byId("undo").hidden = previous === null;
+  if (previous === null) return;
+  // Counted from now: the server's clock and this one need not agree.
+  const end = Date.now() + undoSeconds * 1000;
+  const tick = () => {
+    const left = Math.ceil((end - Date.now()) / 1000);
+    if (left > 0) {
+      byId("undo-left").textContent = `${left} s`;
+    } else {
+      clearInterval(countdown);
+      previous = null;
+      byId("undo").hidden = true;
+    }
+  };
+  tick();
+  countdown = setInterval(tick, 500);
+}
+
+async function undo() {
+  if (busy || previous === null) return;
+  setBusy(true);
+  try {
+    const ask = await call("POST", `${path}/asks/${previous.id}/undo`, { voter });
+    clearInterval(countdown);
+    previous = null;
+    aside = current;
+    count -= 1;
+    byId("count").textContent = `${count} ${count === 1 ? "vote" : "votes"} in this sitting`;
+    byId("undo").hidden = true;
+    byId("said").textContent = "Vote taken back.";
+    showPair(ask);
+    announce("Vote taken back. The pair before is shown again.");
+  } catch (error) {
+    failed(error);
+  } finally {
+    setBusy(false);
+  }
+}
+
+function failed(error) {
+  complain(byId("problem-text"), error);
+  byId("problem").hidden = false;
+  for (const side of ["left", "right"]) byId(side).classList.remove("chosen");
+}
+
+async function retry() {
+  byId("problem").hidden = true;
+  setBusy(true);
+  try {
+    showPair(current || (await firstPair()));
+  } catch (error) {
+    failed(error);
+  } finally {
+    setBusy(false);
+  }
+}
+
+async function explain() {
+  if (!byId("why").open || !current) return;
+  try {
+    const why = await call("GET", `${path}/asks/${current.id}/explanation`);
+    const chance = why.pair_probability === null ? "" : ` This pair had a chance of about ${percent(why.pair_probability)}.`;
+    byId("why-text").textContent =
+      `${why.words}${chance} As things stand, A is preferred to B with probability ${percent(why.probability_left_wins)} ` +
+      `(${percent(why.low)} to ${percent(why.high)}). Best of all: A ${certainty(why.left.probability_best)}, ` +
+      `B ${certainty(why.right.probability_best)}.`;
+  } catch (error) {
+    byId("why-text").textContent = error.message;
+  }
+}
+
+let undoSeconds = 0;
+
+async function start() {
+  byId("dashboard-link").setAttribute("href", `/arena/${encodeURIComponent(arena)}/dashboard`);
+  try {
+    const [info, session] = await Promise.all([call("GET", path), call("GET", "/session")]);
+    document.title = `${info.name} · duelist`;
+    byId("question").textContent = info.question;
+    byId("name").textContent = info.name;
+    undoSeconds = info.undo_seconds;
+    for (const place of document.querySelectorAll("[data-admin]")) place.hidden = session.role !== "admin";
+    showPair(await firstPair());
+  } catch (error) {
+    if (error.status === 401) error.message = "To vote here you need the voting link. Ask whoever runs this arena for it.";
+    failed(error);
+  }
+}
+
+for (const button of buttons) button.addEventListener("click", () => vote(button.dataset.outcome));
+for (const side of ["left", "right"]) {
+  byId(side).addEventListener("click", (event) => {
+    // A link inside the text, or text being selected, is not a vote.
+    if (event.target.closest("a, button, pre") || String(getSelection())) return;
+    vote(side);
+  });
+}
+byId("undo").addEventListener("click", undo);
+byId("retry").addEventListener("click", retry);
+byId("why").addEventListener("toggle", explain);
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;
+  if (event.target.closest("input, textarea, select, pre")) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (key === "u") undo();
+  else if (KEYS[key]) {
+    event.preventDefault();
+    vote(KEYS[key]);
+  }
+});
+start();

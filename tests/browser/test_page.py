@@ -1,0 +1,230 @@
+"""The page in a real browser: created, voted on, watched, reloaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from browser.conftest import Watched
+from service_parts import Running
+
+FRUIT = ("Apple", "Banana", "Cherry", "Damson", "Elderberry")
+
+
+def create(page: Page, name: str = "Fruit", items: str = "\n".join(FRUIT), question: str = "Which tastes better?") -> str:
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Question to voters").fill(question)
+    page.get_by_label("Items", exact=True).fill(items)
+    page.get_by_role("button", name="Create and vote").click()
+    expect(page.locator("#pair")).to_be_visible()
+    return page.url.rsplit("/", 1)[1]
+
+
+def pair_on(page: Page) -> tuple[str, str]:
+    return page.locator("#left-content").inner_text(), page.locator("#right-content").inner_text()
+
+
+def press_and_wait(page: Page, key: str) -> None:
+    """Press a key and wait until its answer was saved and the next pair asked for."""
+    with page.expect_response(lambda r: r.url.endswith("/asks") and r.request.method == "POST"):
+        page.keyboard.press(key)
+    expect(page.locator("#pair")).to_have_attribute("aria-busy", "false")
+
+
+def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(
+    page: Page, service: Running, watched: Watched, screenshots: Path
+) -> None:
+    arena = create(page)
+    before = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()["rows"]
+    for vote in range(30):
+        left, right = pair_on(page)
+        wins_left = FRUIT.index(left) > FRUIT.index(right)  # later in the alphabet is better
+        if vote % 3 == 0:
+            with page.expect_response(lambda r: r.url.endswith("/asks") and r.request.method == "POST"):
+                page.locator("#left" if wins_left else "#right").click(position={"x": 20, "y": 20})
+            expect(page.locator("#pair")).to_have_attribute("aria-busy", "false")
+        else:
+            press_and_wait(page, "ArrowLeft" if wins_left else "ArrowRight")
+    expect(page.locator("#count")).to_have_text("30 votes in this sitting")
+    page.screenshot(path=screenshots / "arena.png")
+
+    shown = pair_on(page)
+    page.reload()
+    expect(page.locator("#pair")).to_be_visible()
+    assert pair_on(page) == shown, "the pair on the screen is the same after a reload"
+
+    page.get_by_role("link", name="Dashboard").click()
+    expect(page.locator("#votes")).to_have_text("30")
+    names = page.locator("#board .name").all_inner_texts()
+    after = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()["rows"]
+    assert names == [row["name"] for row in after]
+    assert [row["item"] for row in after] != [row["item"] for row in before], "the leaderboard moved"
+    assert names[0] == "Elderberry"
+    expect(page.locator("#leader")).to_have_text("Elderberry")
+    expect(page.locator("#sure")).to_contain_text("Best of all with a probability of")
+    page.screenshot(path=screenshots / "dashboard.png", full_page=True)
+    page.reload()
+    expect(page.locator("#votes")).to_have_text("30")
+    assert page.locator("#board .name").all_inner_texts() == names
+    assert watched.faults == []
+    assert watched.elsewhere == []
+
+
+def test_every_answer_has_a_key_and_the_last_one_can_be_undone(page: Page, service: Running) -> None:
+    arena = create(page)
+    for key in ("t", "b", "s", "ArrowLeft"):
+        press_and_wait(page, key)
+    expect(page.locator("#said")).to_have_text("A is better: saved.")
+    page.keyboard.press("u")
+    expect(page.locator("#said")).to_have_text("Vote taken back.")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#said")).to_have_text("B is better: saved.")
+    rows = service.admin.get(f"/api/v1/arenas/{arena}/votes").text.splitlines()[1:]
+    assert [row.split(",")[6] for row in rows] == ["tie", "both_bad", "skip", "right", ""]
+
+
+def test_keys_with_a_modifier_and_keys_held_down_do_not_vote(page: Page, service: Running) -> None:
+    arena = create(page)
+    page.keyboard.press("Control+b")
+    page.keyboard.press("Alt+ArrowLeft")
+    page.goto(f"/arena/{arena}")
+    expect(page.locator("#pair")).to_be_visible()
+    assert service.admin.get(f"/api/v1/arenas/{arena}").json()["votes"] == 0
+
+
+def test_item_text_cannot_become_script_or_markup(page: Page, service: Running, watched: Watched) -> None:
+    hostile = [
+        '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>',
+        '[click](javascript:document.title="owned") **bold** `<b>code</b>` <svg onload=alert(1)>',
+    ]
+    body = {
+        "name": "</title><script>document.title='owned'</script>",
+        "question": "<b>Which?</b>",
+        "items": [{"name": f"n{i} <i>x</i>", "content": text, "format": "markdown"} for i, text in enumerate(hostile)],
+    }
+    arena = service.admin.post("/api/v1/arenas", json=body).json()["id"]
+    page.goto(f"/arena/{arena}")
+    expect(page.locator("#pair")).to_be_visible()
+    both = " ".join(pair_on(page))
+    assert '<img src=x onerror="document.title=' in both, "markup is shown as it was written"
+    assert "[click](javascript:" in both
+    assert page.locator(".content strong").inner_text() == "bold"
+    assert page.locator(".content script, .content img, .content svg, .content a").count() == 0
+    assert "owned" not in page.title().replace("document.title='owned'", "")
+    page.goto(f"/arena/{arena}/dashboard")
+    expect(page.locator("#board .name").first).to_contain_text("<i>x</i>")
+    assert page.locator("#board .name i").count() == 0
+    assert watched.faults == []
+
+
+def test_markdown_is_shown_as_elements(page: Page, service: Running) -> None:
+    text = (
+        "# Title\n\nSome *soft* and **strong** [link](https://example.org/a).\n\n1. one\n2. two\n   - inner\n\n"
+        "```\n<x> & y\n```\n> said\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    )
+    items = [{"name": "x", "content": text, "format": "markdown"}, {"name": "y", "content": "plain *text*", "format": "text"}]
+    arena = service.create(items=items)
+    page.goto(f"/arena/{arena}")
+    expect(page.locator("#pair")).to_be_visible()
+    content = page.locator(".content:not(.plain)")
+    assert content.locator("h3").inner_text() == "Title"
+    assert content.locator("em").inner_text() == "soft"
+    assert content.locator("strong").inner_text() == "strong"
+    assert content.locator("a").get_attribute("href") == "https://example.org/a"
+    assert content.locator("a").get_attribute("rel") == "noopener noreferrer nofollow"
+    assert content.locator("ol > li").count() == 2
+    assert content.locator("ol ul li").inner_text() == "inner"
+    assert content.locator("pre code").inner_text() == "<x> & y"
+    assert content.locator("blockquote").inner_text() == "said"
+    assert content.locator("td").all_inner_texts() == ["1", "2"]
+    assert page.locator(".content.plain").inner_text() == "plain *text*"
+
+
+def test_a_voting_link_opens_the_arena_and_nothing_else(page: Page, context: BrowserContext, service: Running) -> None:
+    arena = create(page)
+    page.get_by_role("link", name="Dashboard").click()
+    page.get_by_role("button", name="Make a voting link").click()
+    link = page.locator(".secret").inner_text()
+    context.clear_cookies()
+    voter = context.new_page()
+    voter.goto(link)
+    expect(voter.locator("#pair")).to_be_visible()
+    assert "key" not in voter.url, "the key is taken out of the address"
+    assert not voter.get_by_role("link", name="Dashboard").is_visible()
+    press_and_wait(voter, "ArrowLeft")
+    assert service.admin.get(f"/api/v1/arenas/{arena}").json()["votes"] == 1
+    voter.goto(f"/arena/{arena}/dashboard")
+    expect(voter.locator("#problem")).to_contain_text("Sign in first")
+
+
+def test_without_a_key_the_page_asks_for_one_and_a_used_link_says_so(
+    context: BrowserContext, service: Running, screenshots: Path
+) -> None:
+    link = service.service.sessions.new_link()
+    assert service.anonymous.get(f"/open/{link}").status_code == 303
+    page = context.new_page()
+    page.goto(f"/open/{link}")
+    expect(page.locator("#problem")).to_contain_text("used before")
+    page.get_by_label("Key").fill("not a key")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#problem")).to_contain_text("not known")
+    page.get_by_label("Key").fill(service.secret)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Create an arena")).to_be_visible()
+    page.screenshot(path=screenshots / "home.png", full_page=True)
+
+
+def test_the_arena_fits_a_phone(page: Page, screenshots: Path) -> None:
+    arena = create(
+        page, "Answers", "A short answer.\n---\nA longer answer.\n\nWith a second paragraph that wraps on a small screen."
+    )
+    page.set_viewport_size({"width": 375, "height": 740})
+    page.goto(f"/arena/{arena}")
+    expect(page.locator("#pair")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375, "nothing scrolls sideways"
+    for button in page.locator(".choices button").all():
+        box = button.bounding_box()
+        assert box is not None
+        assert box["height"] >= 44
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 375
+    page.get_by_role("button", name="A is better").click()
+    expect(page.locator("#said")).to_have_text("A is better: saved.")
+    page.screenshot(path=screenshots / "phone.png")
+    page.goto(f"/arena/{arena}/dashboard")
+    expect(page.locator("#votes")).to_have_text("1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    page.screenshot(path=screenshots / "phone-dashboard.png", full_page=True)
+
+
+def test_everything_can_be_reached_and_named_without_a_mouse(page: Page) -> None:
+    create(page)
+    page.get_by_role("button", name="A is better").focus()
+    with page.expect_response(lambda r: r.url.endswith("/asks") and r.request.method == "POST"):
+        page.keyboard.press("Enter")
+    expect(page.locator("#live")).to_contain_text("A is better: saved. New pair.")
+    focused = page.evaluate("document.activeElement.dataset.outcome")
+    assert focused == "left", "focus stays where it was"
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll("button, a, input, select, textarea, [role=img]")]
+           .filter((e) => e.checkVisibility())
+           .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length)).length"""
+    )
+    assert unnamed == 0
+    page.get_by_role("link", name="Dashboard").click()
+    expect(page.locator("#votes")).to_have_text("1")
+    assert page.evaluate('[...document.querySelectorAll("svg")].every((e) => e.getAttribute("aria-label"))')
+
+
+def test_retiring_an_item_on_the_dashboard_takes_it_out(page: Page, service: Running) -> None:
+    arena = create(page)
+    page.get_by_role("link", name="Dashboard").click()
+    page.get_by_role("button", name="Retire Apple").click()
+    expect(page.get_by_role("button", name="Bring back Apple")).to_be_visible()
+    page.get_by_label("Add an item").fill("Fig")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#board")).to_contain_text("Fig")
+    items = service.admin.get(f"/api/v1/arenas/{arena}/items").json()["items"]
+    assert {item["name"]: item["active"] for item in items}["Apple"] is False
+    assert items[-1]["name"] == "Fig"

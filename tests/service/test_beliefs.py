@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arena_parts import Stage
+from duelist.service.beliefs import believe, evidence, posterior_draws
+from duelist.service.explain import explain
+from duelist.service.timeline import timeline
+from duelist.service.vote_statistics import potential_of
+
+
+def brute_force_posterior(wins: list[tuple[int, int]], n_items: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of the Bradley-Terry posterior with a standard normal prior, by weighting draws of the prior."""
+    theta = np.random.default_rng(5).standard_normal((400_000, n_items))
+    weight = np.zeros(len(theta))
+    for winner, loser in wins:
+        weight -= np.log1p(np.exp(theta[:, loser] - theta[:, winner]))
+    weight = np.exp(weight - weight.max())
+    weight /= weight.sum()
+    mean = weight @ theta
+    return mean, (theta - mean).T @ ((theta - mean) * weight[:, None])
+
+
+def test_the_posterior_is_that_of_the_votes() -> None:
+    stage = Stage(items=3)
+    wins = []
+    rng = np.random.default_rng(3)
+    for _ in range(25):
+        decision = stage.ask()
+        verdict = "left" if rng.random() < 0.7 else "right"
+        stage.tell(decision, verdict, voter="ann" if rng.random() < 0.5 else "")  # held answers count as well
+        wins.append((decision.left, decision.right) if verdict == "left" else (decision.right, decision.left))
+    draws = posterior_draws(potential_of(stage.arena, chains=4), seed=0)[:, :3]
+    mean, covariance = brute_force_posterior(wins, 3)
+    # 1,000 correlated draws; the standard error of a mean is about sd / sqrt(500).
+    assert draws.mean(axis=0) == pytest.approx(mean, abs=5 * np.sqrt(covariance.max() / 500))
+    assert np.cov(draws.T) == pytest.approx(covariance, abs=0.12)
+
+
+def test_the_leaderboard_finds_the_order_and_says_how_sure_it_is() -> None:
+    stage = Stage(items=4)
+    fresh = believe(evidence(stage.arena))
+    assert all(0.1 < rank.probability_best < 0.4 for rank in fresh.ranks), "nothing is known yet"
+    stage.crowd(500, spread=1.5)
+    beliefs = believe(evidence(stage.arena))
+    assert [rank.item for rank in beliefs.ranks][:2] == [0, 1]
+    assert beliefs.ranks[0].probability_best > 0.95
+    assert sum(rank.probability_best for rank in beliefs.ranks) == pytest.approx(1.0)
+    assert sum(rank.utility for rank in beliefs.ranks) == pytest.approx(0.0, abs=1e-9)
+    for rank in beliefs.ranks:
+        assert rank.low < rank.utility < rank.high
+        assert rank.shown == rank.wins + rank.losses + rank.ties + rank.both_bad
+
+
+def test_a_retired_item_comes_last_and_is_never_best() -> None:
+    stage = Stage(items=4)
+    stage.crowd(200, spread=1.5)
+    stage.happen(stage.arena.set_retired("i0", retired=True, at=stage.hall.latest))
+    ranks = believe(evidence(stage.arena)).ranks
+    assert ranks[-1].item == 0
+    assert ranks[-1].probability_best == 0.0
+    assert not ranks[-1].active
+    assert ranks[0].item == 1
+
+
+def test_an_explanation_tells_the_sides_apart() -> None:
+    stage = Stage(items=4)
+    stage.crowd(300, spread=1.5)
+    decision = stage.ask(at=10**9, flipped=True)
+    beliefs = believe(evidence(stage.arena))
+    why = explain(stage.arena, decision, beliefs)
+    assert (why.left.item, why.right.item) == (decision.left, decision.right)
+    better_left = decision.left < decision.right
+    assert (why.probability_left_wins > 0.5) == better_left
+    assert why.low < why.probability_left_wins < why.high
+    assert why.left.drawn == (decision.draw_1_second, decision.draw_2_second)
+    assert why.pair_probability == decision.probability
+    # The first draw chose the first candidate, so there it is at least as good as the second.
+    assert decision.draw_1_first >= decision.draw_1_second
+    assert "drew two plausible worlds" in why.words
+
+
+def test_an_explanation_with_features_from_the_ask_uses_those() -> None:
+    stage = Stage(features="request", dim=1)
+    for _ in range(40):
+        decision = stage.ask(features={"i0": [1.0], "i1": [-1.0]})
+        stage.tell(decision, "left" if decision.left == 0 else "right")
+    decision = stage.ask(features={"i0": [-1.0], "i1": [1.0]})  # now the other one has the good feature
+    why = explain(stage.arena, decision, believe(evidence(stage.arena)))
+    assert (why.probability_left_wins > 0.8) == (decision.left == 1)
+
+
+def test_the_timeline_counts_asks_votes_and_exploration() -> None:
+    stage = Stage()
+    assert timeline(stage.arena) == (1000, [])
+    for second in range(5):
+        decision = stage.ask(at=1000 * second + 100)
+        stage.tell(decision, "skip" if second == 2 else "left", at=1000 * second + 600)
+    width, buckets = timeline(stage.arena)
+    assert width == 1000
+    assert [bucket.votes for bucket in buckets] == [1, 1, 0, 1, 1]
+    assert [bucket.asks for bucket in buckets] == [1] * 5
+    stage.ask(at=90 * 86_400_000)
+    width, buckets = timeline(stage.arena)
+    assert len(buckets) <= 60
+    assert sum(bucket.votes for bucket in buckets) == 4
