@@ -59,7 +59,7 @@ def in_memory(actions: int, policy: Any = None) -> Agent:
     return agent
 
 
-EVERY_POLICY = [*(kind() for kind in POLICIES.values()), FGTS(sampler="paper", alpha=3.0)]
+EVERY_POLICY = [*(kind() for kind in POLICIES.values()), FGTS(sampler="paper", alpha=3.0), FGTS(discount=0.9)]
 
 
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=lambda policy: type(policy).__name__)

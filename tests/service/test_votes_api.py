@@ -13,7 +13,9 @@ from duelist.service.settings import ServiceSettings
 
 
 def test_an_ask_shows_contents_and_not_names(service: Running) -> None:
-    arena = service.create(items=[{"name": "secret model 1", "id": "a", "content": "first text"}, {"name": "secret model 2", "id": "b"}])
+    arena = service.create(
+        items=[{"name": "secret model 1", "id": "a", "content": "first text"}, {"name": "secret model 2", "id": "b"}]
+    )
     answer = service.admin.post(f"/api/v1/arenas/{arena}/asks")
     assert answer.status_code == 201
     ask = answer.json()
@@ -98,7 +100,10 @@ def test_features_can_come_with_the_ask(service: Running) -> None:
     assert service.admin.post(path, json={"features": {"alpha": [1.0], "beta": [0.0]}}).status_code == 422
     assert service.admin.post(path, json={"features": {"alpha": [1.0, 0.0], "nobody": [0.0, 1.0]}}).status_code == 404
     known = service.create()
-    assert service.admin.post(f"/api/v1/arenas/{known}/asks", json={"features": {"alpha": [1.0], "beta": [0.0]}}).status_code == 422
+    assert (
+        service.admin.post(f"/api/v1/arenas/{known}/asks", json={"features": {"alpha": [1.0], "beta": [0.0]}}).status_code
+        == 422
+    )
 
 
 def test_asks_of_one_arena_are_unknown_in_another(service: Running) -> None:

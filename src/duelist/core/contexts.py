@@ -84,9 +84,7 @@ def from_function(
     answers = [[np.atleast_1d(function(c.copy(), a.copy())) for a in lane] for c, lane in zip(contexts, rows, strict=True)]
     shapes = {np.shape(answer) for lane in answers for answer in lane}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1:
-        raise InvalidInputError(
-            f"the function must answer one vector an arm, all of one length; got shapes {sorted(shapes)}."
-        )
+        raise InvalidInputError(f"the function must answer one vector an arm, all of one length; got shapes {sorted(shapes)}.")
     table = finite_array("the function's answers", np.array(answers), "(lanes, n_arms, dim)", 3)
     return table.reshape(*what.shape[:-1], table.shape[-1])
 

@@ -61,6 +61,11 @@ class LastDuel:
         return int(self.statistics.contrasts.shape[0])
 
     @property
+    def effective_rounds(self) -> float:
+        """The number of rounds: a one-pass history forgets nothing."""
+        return float(self.rounds)
+
+    @property
     def dim(self) -> int:
         """Length of a feature vector."""
         return int(self.statistics.contrasts.shape[1])

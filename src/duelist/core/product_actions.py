@@ -72,9 +72,7 @@ class ProductActions(ContinuousActions):
             for piece in form.points:
                 points.append(np.zeros((self.lanes, self.dim, piece.shape[2])))
                 points[-1][:, block] = piece
-            whole = whole._replace(
-                shapes=np.concatenate([whole.shapes, shapes], axis=1), points=(*whole.points, *points)
-            )
+            whole = whole._replace(shapes=np.concatenate([whole.shapes, shapes], axis=1), points=(*whole.points, *points))
         return whole
 
     def _best(self, theta: FloatArray) -> FloatArray:

@@ -90,6 +90,13 @@ class SupportSums:
         self.shape_repeats[shapes] += 1.0
         self.point_repeats[points] += 1.0
 
+    def fade(self, factor: float) -> None:
+        """Multiply everything counted so far, for a history that forgets."""
+        self.centre, self.spread = self.centre * factor, self.spread * factor
+        self.shape_repeats *= factor
+        self.point_repeats *= factor
+        self.open_repeats = {number: repeats * factor for number, repeats in self.open_repeats.items()}
+
     def _keep(self, form: SupportForm | None) -> tuple[slice, slice]:
         n_shapes, n_pieces = len(self.shape_repeats), len(self.point_repeats)
         if form is None:

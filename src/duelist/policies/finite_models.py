@@ -189,13 +189,13 @@ class FiniteModels:
             )
         return arms
 
-    def learn(
-        self, state: FiniteModelsState, actions: ActionSet, duels: Duels, outcomes: IntArray
-    ) -> FiniteModelsState:
+    def learn(self, state: FiniteModelsState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> FiniteModelsState:
         """Add the outcomes to the sums of every model."""
         lanes = len(state.eta)
         if outcomes.shape != (lanes,) or not (np.abs(outcomes) == 1).all():
-            raise InvalidInputError(f"outcomes must be ({lanes},) of +1 (the first won) and -1 (the second won); got {outcomes!r}.")
+            raise InvalidInputError(
+                f"outcomes must be ({lanes},) of +1 (the first won) and -1 (the second won); got {outcomes!r}."
+            )
         if duels.features.shape[:2] != (lanes, 2) or (actions.lanes, actions.dim) != (lanes, duels.features.shape[2]):
             raise InvalidInputError(
                 f"duels must have features ({lanes}, 2, {actions.dim}); got {duels.features.shape}. Use the duels that choose "

@@ -103,7 +103,7 @@ class MaxInP:
         """The most informative pair of promising arms."""
         if type(actions) is BallActions:
             return self._choose_in_ball(state, actions), state._replace(asked=state.asked + 1)
-        columns, priority = candidates(self, actions, streams, state.asked)
+        columns, priority = candidates(self, actions, state.theta, streams, state.asked)
         first, second = np.empty(len(columns), dtype=np.int64), np.empty(len(columns), dtype=np.int64)
         maxinp_lanes(first, second, columns, priority, state.theta, state.whitener, state.radius, state.different)
         duels = duels_between(require_finite(self, actions), first, second)

@@ -27,6 +27,7 @@ class LinearPotential:
         chains: draws a lane, 2 for a duel.
         dim: length of theta.
         observations: number of duels behind the likelihood; samplers renew what they tuned as it grows.
+        memory: what those duels add up to where old ones are discounted; None if each counts in full.
         exact_rows: distinct contrasts up to which a sampler must read them one by one; beyond, it may put a second-order
             expansion in their place. None for always one by one.
 
@@ -34,10 +35,18 @@ class LinearPotential:
     """
 
     def __init__(
-        self, *terms: Term, lanes: int, chains: int, dim: int, observations: int = 0, exact_rows: int | None = None
+        self,
+        *terms: Term,
+        lanes: int,
+        chains: int,
+        dim: int,
+        observations: int = 0,
+        memory: float | None = None,
+        exact_rows: int | None = None,
     ) -> None:
         self.lanes, self.chains, self.dim = lanes, chains, dim
         self.observations, self.exact_rows = observations, exact_rows
+        self.memory = float(observations) if memory is None else memory
         self._terms: dict[type, Term] = {}
         for term in terms:
             if type(term) in self._terms:

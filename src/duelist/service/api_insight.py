@@ -27,7 +27,7 @@ from duelist.service.schemas import (
 )
 from duelist.service.timeline import timeline
 
-router = APIRouter(tags=["insight"])
+router = APIRouter(prefix="/api/v1", tags=["insight"])
 _FILES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One row a comparison.",
