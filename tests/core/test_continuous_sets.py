@@ -146,7 +146,7 @@ def test_the_vertices_of_a_polytope_give_the_maximum_of_the_linear_programme(dim
     polytope = PolytopeActions(A, b)
     assert polytope.vertices is not None
     theta = np.random.default_rng(0).standard_normal((1, 25, dim))
-    values = [-linprog(-t, A_ub=A, b_ub=b, bounds=(None, None)).fun for t in theta[0]]
+    values = [t @ linprog(-t, A_ub=A, b_ub=b, bounds=(None, None)).x for t in theta[0]]
     np.testing.assert_allclose(polytope.best(theta).value[0], values, rtol=1e-12)
 
 
@@ -157,7 +157,7 @@ def test_a_polytope_with_too_many_vertices_asks_the_linear_programme() -> None:
     assert polytope.form is None
     theta = np.random.default_rng(0).standard_normal((1, 3, 12))
     best = polytope.best(theta)
-    values = [-linprog(-t, A_ub=A, b_ub=b, bounds=(None, None), method="highs-ipm").fun for t in theta[0]]
+    values = [t @ linprog(-t, A_ub=A, b_ub=b, bounds=(None, None), method="highs-ipm").x for t in theta[0]]
     np.testing.assert_allclose(best.value[0], values, rtol=1e-7)
     assert polytope.contains(best.features).all()
     # An absolute tolerance of the solver must not make short theta look like zero.
@@ -172,6 +172,7 @@ def test_known_polytopes_have_their_known_vertices() -> None:
     flat = SETS["simplex"].vertices
     assert sorted(map(tuple, np.round(flat, 12) + 0.0)) == sorted(map(tuple, np.eye(3)))
     point = PolytopeActions([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], [2.0, -2.0, 3.0, -3.0])
+    assert point.vertices is not None
     np.testing.assert_allclose(point.vertices, [[2.0, 3.0]], atol=1e-12)
     np.testing.assert_allclose(point.sample(np.random.default_rng(0)), [[2.0, 3.0]], atol=1e-12)
     segment = PolytopeActions([[1.0, -1.0], [-1.0, 1.0], [1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0, 1.0, 0.0])

@@ -62,7 +62,7 @@ def test_regret_is_the_support_function_minus_what_was_played() -> None:
 
 
 def test_named_sets_are_the_sets_of_that_name() -> None:
-    kinds = {name: type(ContinuousDuels(dim=2, actions=name).action_set(3)) for name in ("ball", "sphere", "box")}  # type: ignore[arg-type]
+    kinds = {name: type(ContinuousDuels(dim=2, actions=name).action_set(3)) for name in ("ball", "sphere", "box")}
     assert kinds == {"ball": BallActions, "sphere": SphereActions, "box": BoxActions}
 
 

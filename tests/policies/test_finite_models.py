@@ -24,7 +24,9 @@ from duelist.policies.finite_models_kernels import draw_lanes
 MODELS = np.random.default_rng(0).standard_normal((1000, 4))
 
 
-def _play(policy: FiniteModels, rounds: int, **problem: Any) -> tuple[FiniteModelsState, list[tuple[FloatArray, int, int, int]]]:
+def _play(
+    policy: FiniteModels, rounds: int, **problem: Any
+) -> tuple[FiniteModelsState, list[tuple[FloatArray, int, int, int]]]:
     """One lane of fresh arms, and the rounds as a plain list: arms, first, second, outcome."""
     rng = np.random.default_rng(4)
     streams = Streams(0, [0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import duelist
@@ -28,7 +29,7 @@ def _problem(seed: int) -> tuple[FloatArray, FloatArray, float]:
     return 2.0 * rng.standard_normal(2), root @ root.T + 0.1 * np.eye(2), float(rng.uniform(0.3, 2.5))
 
 
-def _in_cone(points: FloatArray, theta: FloatArray, gram: FloatArray, confidence: float) -> FloatArray:
+def _in_cone(points: FloatArray, theta: FloatArray, gram: FloatArray, confidence: float) -> npt.NDArray[np.bool_]:
     """Which points may be best under some theta of the confidence ellipsoid."""
     beyond = theta @ gram @ theta - confidence**2
     if beyond <= 0.0:
