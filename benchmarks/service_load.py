@@ -103,7 +103,9 @@ async def votes(service: ServiceProcess, arena: str, *, clients: int, seconds: f
     return done, latencies, spent
 
 
-async def both(service: ServiceProcess, arena: str, *, clients: int, seconds: float) -> tuple[int, list[float], list[float], float]:
+async def both(
+    service: ServiceProcess, arena: str, *, clients: int, seconds: float
+) -> tuple[int, list[float], list[float], float]:
     """Ask and tell in turn, as a page does: (votes, ask latencies, vote latencies, seconds)."""
     asking: list[float] = []
     telling: list[float] = []
@@ -167,7 +169,9 @@ def create(service: ServiceProcess, arena: str, *, arms: int, dim: int, past: in
         wins = rng.random() < 1 / (1 + np.exp(-(features[first] - features[second]) @ theta))
         rows.append({"first": f"i{first}", "second": f"i{second}", "outcome": "first" if wins else "second"})
     for part in range(0, past, 10_000):
-        status, answer = service.call("POST", f"/api/v1/arenas/{arena}/imports", {"batch": f"b{part}", "votes": rows[part : part + 10_000]})
+        status, answer = service.call(
+            "POST", f"/api/v1/arenas/{arena}/imports", {"batch": f"b{part}", "votes": rows[part : part + 10_000]}
+        )
         assert status == 201, answer
 
 

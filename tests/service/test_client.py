@@ -6,15 +6,17 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from service_parts import Running
 
 from duelist.core.errors import InvalidInputError
 from duelist.service.client import Ask, Client, ClientError, per_item
+from service_parts import Running
 
 
 def test_the_client_does_everything_a_program_needs(service: Running) -> None:
     with Client(service.url, service.secret) as client:
-        arena = client.create_arena("Fruit", ["apple", "banana", {"name": "Cherry", "id": "c", "content": "cherry"}], undo_seconds=5)
+        arena = client.create_arena(
+            "Fruit", ["apple", "banana", {"name": "Cherry", "id": "c", "content": "cherry"}], undo_seconds=5
+        )
         assert arena in [shown["id"] for shown in client.arenas()]
         assert client.import_votes(arena, [("c", "apple", "first")] * 10, batch="old") == 10
         assert client.import_votes(arena, [("c", "apple", "first")] * 10, batch="old") == 10
@@ -71,8 +73,12 @@ class Flaky(BaseHTTPRequestHandler):
         if len(self.bodies) <= 2:
             self.close_connection = True
             return
-        content = b'{"detail": "wait"}' if len(self.bodies) == 3 else (
-            b'{"id": "0-1", "left": {"item": "a", "content": "A"}, "right": {"item": "b", "content": "B"}, "probability": null}'
+        content = (
+            b'{"detail": "wait"}'
+            if len(self.bodies) == 3
+            else (
+                b'{"id": "0-1", "left": {"item": "a", "content": "A"}, "right": {"item": "b", "content": "B"}, "probability": null}'
+            )
         )
         self.send_response(503 if len(self.bodies) == 3 else 201)
         self.send_header("content-length", str(len(content)))

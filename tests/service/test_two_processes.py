@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from kill_harness import Memory, ServiceProcess, check_against_service, check_fold, create_arena, load, settle_doubts
-from postgres_server import private_server
 
 from duelist.journal.postgres import PostgresJournal
+from kill_harness import Memory, ServiceProcess, check_against_service, check_fold, create_arena, load, settle_doubts
+from postgres_server import private_server
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """A small client of the service: the standard library only, so that a program that votes needs nothing else installed.
 
-What is sent again after a lost connection counts once: asks carry a request id, answers are idempotent, imports have a batch name.
+What is sent again after a lost connection counts once: asks carry a request id, answers are idempotent, imports have a batch
+name.
 """
 
 from __future__ import annotations
@@ -135,6 +136,11 @@ class Client:
     def leaderboard(self, arena: str) -> list[dict[str, Any]]:
         """Items, best first, with intervals and the probability that each is best."""
         return list(self._json("GET", f"{_arena(arena)}/leaderboard")["rows"])
+
+    def predict(self, arena: str, features: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
+        """Items by what is believed of them with these features, best first. Nothing is asked."""
+        body = {"features": {item: [float(x) for x in row] for item, row in features.items()}}
+        return list(self._json("POST", f"{_arena(arena)}/predictions", body)["rows"])
 
     def explain(self, ask: Ask) -> dict[str, Any]:
         """Why a pair was chosen."""
