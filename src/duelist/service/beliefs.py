@@ -115,7 +115,7 @@ def believe(evidence: Evidence) -> Beliefs:
 
 
 def predict(theta: FloatArray, features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean, low, high and probability of being best, each (n,), for rows of features (n, dim) under draws theta (draws, dim)."""
+    """Mean, low, high and probability of being best, each (n,), of features (n, dim) under draws theta (draws, dim)."""
     utilities = theta @ features.T
     utilities = utilities - utilities.mean(axis=1, keepdims=True)
     low, high = np.quantile(utilities, [_TAIL, 1.0 - _TAIL], axis=0)
