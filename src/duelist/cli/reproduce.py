@@ -89,7 +89,8 @@ def reproduce(
     files = [result.path for result in results.values()]
     for one in made.figures:
         files += save_figure(one.figure, folder / one.name)
-    for name, text in (("report.html", html_report(made.report)), ("report.md", markdown_report(made.report))):
+    images = {one.name: (folder / f"{one.name}.png").read_bytes() for one in made.figures}
+    for name, text in (("report.html", html_report(made.report, images)), ("report.md", markdown_report(made.report))):
         (folder / name).write_text(text, encoding="utf-8")
         files.append(folder / name)
     if quiet:

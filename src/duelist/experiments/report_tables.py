@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from duelist.experiments.claims import Verdict, environment_text
+from duelist.experiments.claims import GRIDS, Verdict, environment_text
 from duelist.experiments.series import Series, select
 from duelist.experiments.statistics import growth_exponent, paired_difference, summary
 
@@ -48,7 +48,7 @@ def final_table(title: str, series: Sequence[Series], reference: Callable[[Serie
             (
                 environment_text(one.environment),
                 one.label,
-                one.grid,
+                GRIDS.get(one.grid, one.grid),
                 one.setting_text,
                 *(f"{value:.0f}" for value in numbers),
                 difference,
@@ -57,7 +57,7 @@ def final_table(title: str, series: Sequence[Series], reference: Callable[[Serie
         )
     return ReportTable(
         title,
-        ("", "policy", "grid", "setting", "mean", "sd", "median", "5 %", "95 %", "weak", "difference", "growth"),
+        ("", "policy", "tuned in", "setting", "mean", "sd", "median", "5 %", "95 %", "weak", "difference", "growth"),
         tuple(rows),
         "Cumulative average regret after the last round, over trials. weak: mean regret of the better of the two arms. "
         "difference: mean of trial-by-trial differences to FGTS with exact sampling at alpha = 0.1, with its 95 % t interval; "

@@ -10,7 +10,7 @@ import numpy as np
 from duelist.experiments.series import Series
 from duelist.experiments.statistics import paired_difference
 from duelist.plotting.lines import line_of
-from duelist.plotting.panels import Draw, Names
+from duelist.plotting.panels import Draw, Names, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def draw_finals(axes: Axes, series: Sequence[Series], name: Callable[[Series], s
         axes.plot([q1, q3, q3, q1, q1], height + 0.32 * np.array([-1, -1, 1, 1, -1]), color=colour, linewidth=1.0)
         axes.plot([median, median], [height - 0.32, height + 0.32], color=colour, linewidth=2.2)
         axes.plot(final.mean(), height, "D", color="black", markersize=4, markerfacecolor="white")
-    axes.set_xscale("log")
+    log_axis(axes.xaxis)
     axes.set_yticks(range(len(series)), [name(one) for one in reversed(series)], fontsize=7)
     axes.set_ylim(-0.6, len(series) - 0.4)
     axes.set_xlabel("regret after the last round", fontsize=8)
@@ -47,6 +47,7 @@ def paired_drawing(reference: Callable[[Series], Series], reference_name: str) -
             ends = [difference.bootstrap.low, difference.bootstrap.high]
             axes.plot(ends, [height, height], "|", color=colour, markersize=9, markeredgewidth=1.4)
         axes.set_xscale("symlog", linthresh=100.0)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
         axes.set_yticks(range(len(series)), [name(one) for one in reversed(series)], fontsize=7)
         axes.set_ylim(-0.6, len(series) - 0.4)
         axes.set_xlabel(f"regret minus that of {reference_name}", fontsize=8)

@@ -16,7 +16,11 @@ from duelist.plotting.regret import beyond_the_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+
+_PANEL = (2.6, 1.9)  # inches inside the axes
+_LEGEND_COLUMNS = 4
 
 Names = dict[str, int]  # what a series is called -> its line, the same in every figure
 Draw = Callable[["Axes", Sequence[Series], Callable[[Series], str], Names], None]
@@ -30,16 +34,36 @@ class Row:
     panels: Sequence[tuple[str, Sequence[Series]]]
 
 
-def panel_figure(rows: Sequence[Row], draw: Draw, name: Callable[[Series], str], names: Names) -> Figure:
-    """Draw every panel in the same way."""
+def panel_figure(
+    rows: Sequence[Row], draw: Draw, name: Callable[[Series], str], names: Names, *, labels: float = 0.75, legend: bool = True
+) -> Figure:
+    """Draw every panel in the same way.
+
+    Args:
+        rows: the panels.
+        draw: how one is drawn.
+        name: what a series is called.
+        names: the line of every name.
+        labels: room left of a panel for its labels, in inches.
+        legend: one legend below all panels.
+    """
     columns = max(len(row.panels) for row in rows)
-    figure = new_figure(3.3 * columns, 2.7 * len(rows) + 0.5)
+    legend_height = 0.1 + 0.21 * -(-len(names) // _LEGEND_COLUMNS) if legend else 0.1
+    width, height = columns * (labels + _PANEL[0] + 0.3), len(rows) * (_PANEL[1] + 0.95) + legend_height
+    figure = new_figure(width, height)
+    # Places are worked out here: matplotlib's own layout measures every text several times, a second a figure.
+    figure.set_layout_engine("none")
     grid = figure.subplots(len(rows), columns, squeeze=False)
-    for across, row in zip(grid, rows, strict=True):
-        for axes, (title, series) in zip(across, row.panels, strict=True):
+    for down, (across, row) in enumerate(zip(grid, rows, strict=True)):
+        for column, (axes, (title, series)) in enumerate(zip(across, row.panels, strict=True)):
+            left = column * (labels + _PANEL[0] + 0.3) + labels
+            bottom = height - (down + 1) * (_PANEL[1] + 0.95) + 0.5
+            axes.set_position((left / width, bottom / height, _PANEL[0] / width, _PANEL[1] / height))
             draw(axes, series, name, names)
-            axes.set_title(f"{title}\n{row.title}" if row.title else title, fontsize=9)
+            axes.set_title(f"{title}: {row.title}" if row.title else title, fontsize=9)
             plain_axes(axes)
+    if legend:
+        _shared_legend(figure, names)
     return figure
 
 
@@ -51,15 +75,24 @@ def plain_axes(axes: Axes) -> None:
     axes.tick_params(labelsize=8)
 
 
-def shared_legend(figure: Figure, labels: Names, columns: int = 4) -> None:
-    """One legend below all panels, one entry a name."""
+def log_axis(axis: Axis) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5 times powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis._set_axes_scale("log")  # type: ignore[attr-defined]
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _shared_legend(figure: Figure, labels: Names) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], color=line.colour, linestyle=line.dashes, linewidth=1.6, label=name)
         for name, line in ((name, line_of(number)) for name, number in labels.items())
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, fontsize=9)
+    figure.legend(handles=handles, loc="lower center", ncols=_LEGEND_COLUMNS, frameon=False, handlelength=3.2, fontsize=9)
 
 
 def draw_mean(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
@@ -84,8 +117,8 @@ def draw_median(axes: Axes, series: Sequence[Series], name: Callable[[Series], s
 
 def draw_growth(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
     """Mean regret on logarithmic axes, with the fitted exponent of its last nine tenths at the end of each line."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    log_axis(axes.xaxis)
+    log_axis(axes.yaxis)
     for one in series:
         line = line_of(names[name(one)])
         mean = one.regret.mean(axis=0)
@@ -128,6 +161,8 @@ def _curves(
     middle_and_band: Callable[[Any], tuple[Any, Any, Any]],
 ) -> None:
     outside = beyond_the_frame({name(one): float(one.final.mean()) for one in series})
+    # Random play is there to be named, not to set the scale for those who learn.
+    outside |= {name(one) for one in series if one.policy == "Uniform" and len(series) > 1}
     shade = min(0.15, 0.6 / max(len(series), 1))
     top = 0.0
     for one in series:

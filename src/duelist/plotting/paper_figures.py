@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duelist.experiments.claims import PAPER_ALPHA, environment_text
+from duelist.experiments.claims import GRIDS, PAPER_ALPHA, environment_text
 from duelist.experiments.series import Series, select
 from duelist.plotting.finals import draw_finals, paired_drawing
-from duelist.plotting.panels import Draw, Names, Row, draw_growth, draw_mean, draw_median, panel_figure, shared_legend
+from duelist.plotting.panels import Draw, Names, Row, draw_growth, draw_mean, draw_median, panel_figure
 from duelist.plotting.tuning import tuning_drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_GRID_TITLES = {"paper": "radius from the paper's grid", "finer": "radius from the finer grid"}
 
 
 @dataclass(frozen=True)
@@ -32,9 +30,9 @@ def comparison_figures(
 ) -> list[PaperFigure]:
     """FGTS against baselines: a row for each grid in which the baselines were tuned, a column for each environment."""
     everything = list(series)
-    names = _numbered(one.label for one in everything)
+    names = _numbered(_legend(one) for one in everything)
     rows = [
-        Row(_GRID_TITLES.get(grid, grid), _places([one for one in everything if one.grid in ("", grid)]))
+        Row(GRIDS.get(grid, grid), _places([one for one in everything if one.grid in ("", grid)]))
         for grid in _grids(everything)
     ]
     exact = _reference(everything)
@@ -42,12 +40,11 @@ def comparison_figures(
     def reference(one: Series) -> Series:
         return select(everything, label=exact, environment=one.environment)[0]
 
-    figures = _five_ways(prefix, title, rows, reference, "FGTS with exact sampling", lambda one: one.label, names)
+    figures = _five_ways(prefix, title, rows, reference, "FGTS (exact sampling)", _legend, names)
     if tuning:
         panels = [Row("", _places(list(tuning)))]
-        tuned = _numbered(one.label for one in tuning)
-        drawing = panel_figure(panels, tuning_drawing(paper_values), lambda one: one.label, tuned)
-        shared_legend(drawing, tuned)
+        tuned = {name: number for name, number in names.items() if name in {_legend(one) for one in tuning}}
+        drawing = panel_figure(panels, tuning_drawing(paper_values), _legend, tuned)
         figures.append(PaperFigure(f"{prefix}-tuning", _TUNING_CAPTION, drawing))
     return figures
 
@@ -84,9 +81,11 @@ def _five_ways(
     ]
     figures = []
     for kind, caption, wanted, draw in ways:
-        drawing = panel_figure(wanted, draw, called, names)
-        if kind in ("mean", "median", "growth"):
-            shared_legend(drawing, names)
+        if kind in ("final", "paired"):
+            longest = max(len(name) for name in names)
+            drawing = panel_figure(wanted, draw, called, names, labels=0.2 + 0.057 * longest, legend=False)
+        else:
+            drawing = panel_figure(wanted, draw, called, names)
         figures.append(PaperFigure(f"{prefix}-{kind}", f"{title}. {caption}", drawing))
     return figures
 
@@ -102,7 +101,8 @@ _GROWTH_CAPTION = (
     "Mean regret on logarithmic axes; the number at a line's end is the exponent fitted to its last nine tenths of rounds."
 )
 _TUNING_CAPTION = (
-    "What the radius costs on the tuning instances. Filled marks lie in the paper's grid, hollow ones only in the finer one."
+    "What the radius costs on the tuning instances. Filled marks lie in the paper's grid, hollow ones only in the finer one; "
+    "squares have a ridge of 0.001."
 )
 
 
@@ -112,6 +112,11 @@ def _others(series: Sequence[Series], reference: Callable[[Series], Series]) -> 
 
 def _numbered(names: Iterable[str]) -> Names:
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _legend(series: Series) -> str:
+    """What the legend says. The row's title says how a baseline was set, so its variant in brackets is left out."""
+    return series.label.split(" (ridge")[0]
 
 
 def _alpha(series: Series) -> str:
@@ -124,8 +129,8 @@ def _places(series: list[Series]) -> list[tuple[str, list[Series]]]:
 
 
 def _grids(series: Sequence[Series]) -> list[str]:
-    grids = sorted({one.grid for one in series if one.grid}, key=lambda name: (name != "paper", name))
-    return grids or [""]
+    found = {one.grid for one in series if one.grid}
+    return [grid for grid in (*GRIDS, *sorted(found - set(GRIDS))) if grid in found] or [""]
 
 
 def _reference(series: Sequence[Series]) -> str:

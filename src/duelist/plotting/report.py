@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from duelist.experiments.report_tables import ReportTable
@@ -31,14 +30,14 @@ class Report:
     sections: Sequence[Section] = field(default_factory=list)
 
 
-def html_report(report: Report) -> str:
-    """The report as one HTML page; images are embedded."""
+def html_report(report: Report, images: Mapping[str, bytes]) -> str:
+    """The report as one HTML page, with the PNG image of every figure embedded."""
     parts = [_HEAD.format(title=html.escape(report.title)), f"<h1>{html.escape(report.title)}</h1>"]
     for section in report.sections:
         parts.append(f"<h2>{html.escape(section.heading)}</h2>")
         parts += [f"<p>{html.escape(text)}</p>" for text in section.paragraphs]
         parts += [_html_table(table) for table in section.tables]
-        parts += [_html_figure(figure) for figure in section.figures]
+        parts += [_html_figure(figure, images[figure.name]) for figure in section.figures]
         if section.listing:
             parts.append(f"<pre>{html.escape(section.listing)}</pre>")
     parts.append("</main></body></html>\n")
@@ -77,11 +76,8 @@ def _kind(cell: str) -> str:
     return "number" if cell[:1].isdigit() or cell[:1] in "+-" else ""
 
 
-def _html_figure(figure: PaperFigure) -> str:
-    image = io.BytesIO()
-    figure.figure.savefig(image, format="png", dpi=110, metadata={"Software": None})
-    data = base64.b64encode(image.getvalue()).decode()
-    caption = html.escape(figure.caption)
+def _html_figure(figure: PaperFigure, image: bytes) -> str:
+    data, caption = base64.b64encode(image).decode(), html.escape(figure.caption)
     return f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duelist.experiments.series import Series
 from duelist.plotting.lines import line_of
-from duelist.plotting.panels import Draw, Names
+from duelist.plotting.panels import Draw, Names, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,18 +16,22 @@ if TYPE_CHECKING:
 def tuning_drawing(paper_values: Sequence[float]) -> Draw:
     """A drawing of mean and median final regret against the radius; hollow marks lie outside the paper's grid."""
 
+    from matplotlib.ticker import LogLocator
+
     def draw(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
-        for label in dict.fromkeys(name(one) for one in series):
-            line = line_of(names[label])
-            own = sorted((one for one in series if name(one) == label), key=lambda one: next(iter(one.setting.values())))
+        for label in dict.fromkeys(one.label for one in series):
+            own = sorted((one for one in series if one.label == label), key=lambda one: next(iter(one.setting.values())))
+            line = line_of(names[name(own[0])])
+            mark = "o" if name(own[0]) == label else "s"
             radii = [next(iter(one.setting.values())) for one in own]
             means = [float(one.final.mean()) for one in own]
             axes.plot(radii, means, color=line.colour, linestyle=line.dashes, linewidth=1.2)
             for radius, mean in zip(radii, means, strict=True):
                 fill = line.colour if radius in paper_values else "white"
-                axes.plot(radius, mean, "o", color=line.colour, markersize=5, markerfacecolor=fill)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+                axes.plot(radius, mean, mark, color=line.colour, markersize=5, markerfacecolor=fill)
+        log_axis(axes.xaxis)
+        axes.xaxis.set_major_locator(LogLocator())
+        log_axis(axes.yaxis)
         axes.set_xlabel("radius", fontsize=8)
         axes.set_ylabel("mean regret after the last round", fontsize=8)
 

@@ -51,7 +51,7 @@ def refit_lanes(
         iterations = fit_lane(
             theta[lane],
             hessian,
-            contrasts[lane, :, :n],
+            contrasts[lane],
             totals[lane, :n],
             losses[lane, :n],
             weight,

@@ -81,7 +81,7 @@ def renewed(curvature: Curvature, potential: LinearPotential) -> Curvature:
     seen = curvature.observations
     if seen >= 0 and seen <= potential.observations <= seen + min(seen, int(potential.memory)) // _GROWTH:
         return curvature
-    terms = potential.packed
+    terms = potential.packed_but_open_sets  # the Feel-Good tilt has no say in the curvature
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
     flags = np.empty(potential.lanes, dtype=np.int64)
     curvature_lanes(mode, whitener, terms, flat_precision(potential), flags)
