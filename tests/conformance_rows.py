@@ -45,4 +45,6 @@ ROWS = [
     Row("StaD", duelist.StaD()),
     Row("SupCoLSTIM", duelist.SupCoLSTIM()),
     Row("Foresight", duelist.Foresight()),
+    Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
+    Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0)),
 ]

@@ -70,11 +70,11 @@ def worth_by_hand(features: FloatArray, ridge: float, remaining: int, optimism: 
 def test_the_first_pair_is_the_one_of_the_highest_worth_by_hand() -> None:
     features = np.array([[1.0, 0.0], [-0.4, 0.3], [0.1, -0.9], [0.2, 0.2]])
     ridge = float(base_ridge(FiniteActions(features))[0])
-    pairs = [(i, j) for i in range(4) for j in range(i)]
-    worth = {pair: worth_by_hand(features, ridge, 100, 8.0, *pair) for pair in pairs}
+    worth = {(i, j): worth_by_hand(features, ridge, 100, 8.0, i, j) for i in range(4) for j in range(i)}
+    best = max(worth, key=worth.__getitem__)
     policy, streams = duelist.Foresight(), Streams(0, [0])
     duels, _ = policy.choose(policy.start(Problem(dim=2, horizon=100), streams), FiniteActions(features), streams)
-    assert {int(duels.first[0]), int(duels.second[0])} == set(max(worth, key=lambda pair: worth[pair]))
+    assert {int(duels.first[0]), int(duels.second[0])} == set(best)
 
 
 def test_with_no_rounds_left_the_leader_meets_itself_and_live_it_meets_another() -> None:
@@ -128,4 +128,4 @@ def test_a_scale_is_learnt_for_large_and_for_small_thetas() -> None:
 def test_bad_settings_are_refused() -> None:
     for settings in ({"optimism": 0.0}, {"candidates": 1}, {"horizon": 0}, {"same_arm": "never"}):
         with pytest.raises(InvalidInputError):
-            duelist.Foresight(**settings)  # type: ignore[arg-type]
+            duelist.Foresight(**settings)
