@@ -32,9 +32,11 @@ class Connection:
         self._host, self._port = host, port
 
     async def open(self) -> None:
+        """Connect."""
         self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
 
     async def call(self, method: str, path: str, body: bytes = b"{}") -> tuple[int, bytes]:
+        """Send a request and return the status and the body of the answer."""
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
         self._writer.write(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
         header = await self._reader.readuntil(b"\r\n\r\n")
@@ -44,6 +46,7 @@ class Connection:
         return status, await self._reader.readexactly(length)
 
     def close(self) -> None:
+        """Let go."""
         self._writer.close()
 
 

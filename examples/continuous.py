@@ -25,14 +25,14 @@ from duelist.plotting.regret import regret_figure
 from duelist.policies.base import Policy
 
 
-def growth(regret: np.ndarray) -> float:  # type: ignore[type-arg]
+def growth(regret: np.ndarray) -> float:
     """The exponent of the mean regret (trials, rounds) over the second half, by a straight line on logarithmic axes."""
     rounds = np.arange(1, regret.shape[1] + 1)
     late = slice(regret.shape[1] // 2, None)
     return float(np.polyfit(np.log(rounds[late]), np.log(regret.mean(axis=0)[late]), 1)[0])
 
 
-def two_best(theta: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def two_best(theta: np.ndarray) -> np.ndarray:
     """A set of one's own: choose two of three things. What maximises <theta, phi> is the two largest entries."""
     chosen = np.zeros(3)
     chosen[np.argsort(-theta)[:2]] = 1.0

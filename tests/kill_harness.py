@@ -20,13 +20,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duelist
 from duelist.journal.base import Journal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.service.hall import Hall
 
 KEY = "a key for killing services 0123456789"
-_START = "from duelist.cli.main import main; main()"
+START = "from duelist.cli.main import main; main()"
+_PATIENCE = 120.0
 _LOST = (OSError, http.client.HTTPException)
+
+
+def environment() -> dict[str, str]:
+    """For a process that is to find this very duelist, in whatever folder it starts."""
+    here = str(Path(duelist.__file__).parents[1])
+    kept = {name: value for name, value in os.environ.items() if name != "DUELIST_ADMIN_KEY"}
+    return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(filter(None, [here, kept.get("PYTHONPATH", "")]))}
 
 
 class ServiceProcess:
@@ -36,16 +45,16 @@ class ServiceProcess:
         arguments = ["serve", "--data", data, "--port", "0", "--rate", "1e6", "--burst", "1000000"]
         arguments += ["--snapshot-every", str(snapshot_every)]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, *arguments],
+            [sys.executable, "-c", START, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, "DUELIST_ADMIN_KEY": KEY, "PYTHONUNBUFFERED": "1"},
+            env={**environment(), "DUELIST_ADMIN_KEY": KEY},
         )
         self.said: list[str] = []
         self.host, self.port = "", 0
 
-    def wait_until_listening(self, patience: float = 120.0) -> None:
+    def wait_until_listening(self, patience: float = _PATIENCE) -> None:
         """Read what it prints until it answers."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
@@ -69,7 +78,7 @@ class ServiceProcess:
         self, method: str, path: str, body: Any = None, connection: http.client.HTTPConnection | None = None
     ) -> tuple[int, Any]:
         """One request. Raises what http.client raises when the service dies meanwhile."""
-        own = connection or http.client.HTTPConnection(self.host, self.port, timeout=30)
+        own = connection or http.client.HTTPConnection(self.host, self.port, timeout=_PATIENCE)
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
         try:
             own.request(method, path, None if body is None else json.dumps(body), headers)
@@ -115,7 +124,7 @@ def load(
 
     def client(number: int) -> None:
         choose = random.Random(f"{seed} {number}")
-        with contextlib.closing(http.client.HTTPConnection(service.host, service.port, timeout=30)) as connection:
+        with contextlib.closing(http.client.HTTPConnection(service.host, service.port, timeout=_PATIENCE)) as connection:
             talk(number, choose, connection)
 
     def talk(number: int, choose: random.Random, connection: http.client.HTTPConnection) -> None:

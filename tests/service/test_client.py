@@ -4,12 +4,13 @@ import csv
 import io
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
 
 import pytest
-from service_parts import Running
 
 from duelist.core.errors import InvalidInputError
 from duelist.service.client import Ask, Client, ClientError, per_item
+from service_parts import Running
 
 
 def test_the_client_does_everything_a_program_needs(service: Running) -> None:
@@ -66,20 +67,15 @@ def test_a_service_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
 class Flaky(BaseHTTPRequestHandler):
     """Loses the connection after reading the first two requests, asks to wait at the third, and then answers."""
 
-    bodies: list[bytes] = []
+    bodies: ClassVar[list[bytes]] = []
 
     def do_POST(self) -> None:
         self.bodies.append(self.rfile.read(int(self.headers["content-length"])))
         if len(self.bodies) <= 2:
             self.close_connection = True
             return
-        content = (
-            b'{"detail": "wait"}'
-            if len(self.bodies) == 3
-            else (
-                b'{"id": "0-1", "left": {"item": "a", "content": "A"}, "right": {"item": "b", "content": "B"}, "probability": null}'
-            )
-        )
+        sides = b'"left": {"item": "a", "content": "A"}, "right": {"item": "b", "content": "B"}'
+        content = b'{"detail": "wait"}' if len(self.bodies) == 3 else b'{"id": "0-1", ' + sides + b', "probability": null}'
         self.send_response(503 if len(self.bodies) == 3 else 201)
         self.send_header("content-length", str(len(content)))
         self.end_headers()

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
-from service_parts import Running, running_service
 
 from duelist.journal.memory import MemoryJournal
 from duelist.service.settings import ServiceSettings
+from service_parts import Running, running_service
 
 
 def all_routes(service: Running) -> list[tuple[str, str]]:

@@ -6,10 +6,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from kill_harness import Memory, ServiceProcess, check_against_service, check_fold, create_arena, kill_once, last_check
 
 from duelist.core.errors import DuelistError
 from duelist.journal.sqlite import SQLiteJournal
+from kill_harness import Memory, ServiceProcess, check_against_service, check_fold, create_arena, kill_once, last_check
 
 
 def test_killed_at_five_random_moments_the_service_loses_and_doubles_nothing(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from kill_harness import Memory, ServiceProcess, check_against_service, check_fold, create_arena, load, settle_doubts
-from postgres_server import private_server
 
 from duelist.journal.postgres import PostgresJournal
+from kill_harness import Memory, ServiceProcess, check_against_service, check_fold, create_arena, load, settle_doubts
+from postgres_server import private_server
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,8 @@ def test_one_ask_answered_through_both_at_once_counts_once(two: tuple[ServicePro
         _, ask = two[number % 2].call("POST", "/api/v1/arenas/race/asks")
         path = f"/api/v1/arenas/race/asks/{ask['id']}/answer"
         with ThreadPoolExecutor(2) as pool:
-            answers = list(pool.map(lambda n: two[n].call("PUT", path, {"outcome": ("left", "right")[n]}), range(2)))
+            sent = [pool.submit(two[n].call, "PUT", path, {"outcome": outcome}) for n, outcome in enumerate(("left", "right"))]
+        answers = [future.result() for future in sent]
         assert sorted(status for status, _ in answers) == [200, 409]
         won = next(answer["outcome"] for status, answer in answers if status == 200)
         for service in two:

@@ -16,7 +16,6 @@ from duelist.plotting.regret import beyond_the_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 _PANEL = (2.6, 1.9)  # inches inside the axes
@@ -75,11 +74,12 @@ def plain_axes(axes: Axes) -> None:
     axes.tick_params(labelsize=8)
 
 
-def log_axis(axis: Axis) -> None:
-    """A logarithmic axis with plain numbers at 1, 2 and 5 times powers of ten."""
+def log_axis(axes: Axes, which: str) -> None:
+    """Make the "x" or "y" axis logarithmic, with plain numbers at 1, 2 and 5 times powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    axis._set_axes_scale("log")  # type: ignore[attr-defined]
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -117,8 +117,8 @@ def draw_median(axes: Axes, series: Sequence[Series], name: Callable[[Series], s
 
 def draw_growth(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
     """Mean regret on logarithmic axes, with the fitted exponent of its last nine tenths at the end of each line."""
-    log_axis(axes.xaxis)
-    log_axis(axes.yaxis)
+    log_axis(axes, "x")
+    log_axis(axes, "y")
     for one in series:
         line = line_of(names[name(one)])
         mean = one.regret.mean(axis=0)

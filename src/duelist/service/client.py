@@ -1,6 +1,7 @@
 """A small client of the service: the standard library only, so that a program that votes needs nothing else installed.
 
-What is sent again after a lost connection counts once: asks carry a request id, answers are idempotent, imports have a batch name.
+What is sent again after a lost connection counts once: asks carry a request id, answers are idempotent, imports have a batch
+name.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class Client:
             raise InvalidInputError(f"url must be like http://host:port; got {url!r}.")
         self._parts, self._key, self._timeout = parts, key, timeout
         self._local = threading.local()
+        self._lock = threading.Lock()
+        self._connections: list[http.client.HTTPConnection] = []
 
     def create_arena(
         self,
@@ -136,6 +139,11 @@ class Client:
         """Items, best first, with intervals and the probability that each is best."""
         return list(self._json("GET", f"{_arena(arena)}/leaderboard")["rows"])
 
+    def predict(self, arena: str, features: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
+        """Items by what is believed of them with these features, best first. Nothing is asked."""
+        body = {"features": {item: [float(x) for x in row] for item, row in features.items()}}
+        return list(self._json("POST", f"{_arena(arena)}/predictions", body)["rows"])
+
     def explain(self, ask: Ask) -> dict[str, Any]:
         """Why a pair was chosen."""
         return dict(self._json("GET", f"{_arena(ask.arena)}/asks/{ask.id}/explanation"))
@@ -180,11 +188,10 @@ class Client:
         return str(self._json("POST", "/keys", body, again=False)["secret"])
 
     def close(self) -> None:
-        """Close this thread's connection."""
-        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        """Close the connections of all threads. The client can be used again; it then connects anew."""
+        with self._lock:
+            for connection in self._connections:
+                connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -203,7 +210,7 @@ class Client:
             try:
                 status, answer, wait = self._once(method, path, body)
             except (OSError, http.client.HTTPException) as error:
-                self.close()
+                self._connection().close()
                 if not left or not again:
                     raise ClientError(0, f"{self._parts.geturl()} cannot be reached: {error}.") from error
             else:
@@ -216,12 +223,19 @@ class Client:
             pause *= 2
         raise AssertionError("the last try returns or raises")
 
-    def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
+    def _connection(self) -> http.client.HTTPConnection:
+        """This thread's connection. One that was closed opens again by itself."""
         connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
             connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout)
             self._local.connection = connection
+            with self._lock:
+                self._connections.append(connection)
+        return connection
+
+    def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
+        connection = self._connection()
         headers = {"Authorization": f"Bearer {self._key}"}
         if body is not None:
             headers["Content-Type"] = "application/json"

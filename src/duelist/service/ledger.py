@@ -2,8 +2,8 @@
 
 A command decides, in its turn at the end of the journal, which event happens; the event is appended and applied, and the
 caller's future is done when it is durable. Other processes on the same journal are caught up with at the start of every turn,
-so several services may share it. Memory is ahead of the disk only by what waits for the present commit; should that fail, the hall is
-built again from what the journal really holds.
+so several services may share it. Memory is ahead of the disk only by what waits for the present commit; should that fail, the
+hall is built again from what the journal really holds.
 """
 
 from __future__ import annotations
