@@ -3,8 +3,8 @@
     python examples/contexts.py
 
 Every user has a taste vector, every film a genre vector, and a user likes a film by how well the two fit, in a way that nobody
-tells the agent. With `features.outer` the agent learns which taste goes with which genre. With `features.concatenate` it cannot:
-the user's part is the same for both films of a duel and cancels, so all users get the film that is best on average.
+tells the agent. With `features.outer` the agent learns which taste goes with which genre. With `features.concatenate` it
+cannot: the user's part is the same for both films of a duel and cancels, so all get the film that is best on average.
 """
 
 from __future__ import annotations
