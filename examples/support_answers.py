@@ -1,7 +1,7 @@
 """An arena of real answers to a support question, and a crowd that votes on them over HTTP.
 
-The crowd is simulated: everybody has a taste of their own around a common one, some find two answers equal, some skip. Halfway a
-better answer joins. The service never sees the tastes; at the end its leaderboard is held against them.
+The crowd is simulated: everybody has a taste of their own around a common one, some find two answers equal, some skip. Halfway
+a better answer joins. The service never sees the tastes; at the end its leaderboard is held against them.
 
 Run: python examples/support_answers.py                                    with a service of its own, votes in memory
      python examples/support_answers.py --url http://127.0.0.1:8000 --key duel_...      with a service that runs already

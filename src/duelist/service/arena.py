@@ -364,9 +364,16 @@ class Arena:
     # -- counting -----------------------------------------------------------------------------------------------------------
 
     @property
-    def n_waiting(self) -> int:
-        """Asks without an answer."""
-        return int((self.log.column("outcome") == Outcome.OPEN).sum())
+    def n_wins(self) -> int:
+        """Answers that prefer one of the two, held ones included."""
+        outcome = self.log.column("outcome")
+        return int(((outcome == Outcome.FIRST) | (outcome == Outcome.SECOND)).sum())
+
+    @property
+    def n_votes(self) -> int:
+        """Answers other than skips."""
+        outcome = self.log.column("outcome")
+        return int(((outcome != Outcome.OPEN) & (outcome != Outcome.SKIP)).sum())
 
     def creation(self, items: list[Item], *, at: int) -> Event:
         """The event that creates this arena with its first items."""
