@@ -17,7 +17,7 @@ class ReportTable:
     Attributes:
         title: what it shows.
         headings: one a column.
-        rows: text cells.
+        rows: text cells, which may have several lines.
         note: how to read it.
     """
 
@@ -31,9 +31,9 @@ def verdict_table(verdicts: Sequence[Verdict]) -> ReportTable:
     """One row a claim and condition: whether it held, and the numbers in every environment."""
     rows = []
     for verdict in verdicts:
-        numbers = "; ".join(f"{finding.environment}: {finding.words}" for finding in verdict.findings)
+        numbers = "\n".join(f"{finding.environment}: {finding.words}" for finding in verdict.findings)
         rows.append((verdict.claim, verdict.conditions, verdict.outcome, numbers))
-    return ReportTable("What did and did not reproduce", ("claim", "under", "outcome", "numbers"), tuple(rows))
+    return ReportTable("The verdicts in numbers", ("claim", "under", "outcome", "numbers"), tuple(rows))
 
 
 def final_table(

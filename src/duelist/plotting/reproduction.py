@@ -131,7 +131,14 @@ def _instances(results: Results) -> list[str]:
 
 
 def _summary(verdicts: Sequence[Verdict], results: Sequence[Results]) -> list[str]:
-    paragraphs = [f"{verdict.claim} ({verdict.conditions}): {verdict.outcome}." for verdict in verdicts]
+    paragraphs = []
+    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
+        by_outcome: dict[str, list[str]] = {}
+        for verdict in verdicts:
+            if verdict.claim == claim:
+                by_outcome.setdefault(verdict.outcome, []).append(verdict.conditions)
+        told = [f"{outcome.capitalize()}: {' | '.join(conditions)}." for outcome, conditions in by_outcome.items()]
+        paragraphs.append(f"“{claim}.” {' '.join(told)}")
     paragraphs.append(
         f"The paper prints no numbers, so its words are given thresholds. A large margin: the best baseline's mean regret is "
         f"at least {LARGE_MARGIN:g} times that of FGTS.CDB and the paired 95 % interval excludes zero. Robust in alpha: the "
