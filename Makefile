@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench clean
+.PHONY: help demo test bench clean browser
 
 help: ## Say what each command does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,12 +14,15 @@ help: ## Say what each command does
 demo: $(INSTALLED) ## Compare the policies on the paper's problem: a table here, a figure under results/demo
 	@$(BIN)/duelist run --dim 10 --arms 32 --rounds 2500 --trials 20 --seed 0 --out results/demo
 
-test: $(INSTALLED) ## Check format, style, types and layers, then run every test
+test: $(INSTALLED) browser ## Check format, style, types and layers, then run every test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
+
+browser:
+	@scripts/browser.sh
 
 bench: $(INSTALLED) ## Measure speed and memory against a plain NumPy loop: a table here, JSON under results/benchmarks
 	@$(BIN)/python benchmarks/fgts_speed.py

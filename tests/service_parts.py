@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
-import uvicorn
 
 from duelist.journal.base import Journal
-from duelist.journal.memory import MemoryJournal
-from duelist.service.app import create_app
-from duelist.service.ledger import Ledger
+from duelist.service.local import local_service
 from duelist.service.service import Service
 from duelist.service.settings import ServiceSettings
-from duelist.service.start import bound_socket, first_key
 
+_SECRET = "an admin key for tests only"
 GENEROUS = ServiceSettings(rate=100_000.0, burst=100_000, refused_rate=100_000.0)
 
 
@@ -72,27 +67,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def running_service(journal: Journal | None = None, settings: ServiceSettings = GENEROUS, **ledger: Any) -> Iterator[Running]:
+def running_service(journal: Journal | None = None, settings: ServiceSettings = GENEROUS) -> Iterator[Running]:
     """Start a service; it is shut down in an orderly way at the end."""
-    state = Ledger(journal or MemoryJournal(), **ledger)
-    secret = first_key(state, "an admin key for tests only")
-    app = create_app(state, settings)
-    bound = bound_socket("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the server did not start"
-        time.sleep(0.005)
-    url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-    secret = secret or "an admin key for tests only"
-    try:
-        with (
-            httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as admin,
-            httpx.Client(base_url=url, timeout=60) as anonymous,
-        ):
-            yield Running(url, secret, admin, anonymous, app.state.service)
-    finally:
-        server.should_exit = True
-        thread.join(timeout=30)
-        bound.close()
+    with (
+        local_service(journal, settings=settings, key=_SECRET) as local,
+        httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {_SECRET}"}, timeout=60) as admin,
+        httpx.Client(base_url=local.url, timeout=60) as anonymous,
+    ):
+        yield Running(local.url, _SECRET, admin, anonymous, local.app.state.service)

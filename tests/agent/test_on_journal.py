@@ -59,7 +59,7 @@ def in_memory(actions: int, policy: Any = None) -> Agent:
     return agent
 
 
-EVERY_POLICY = [*(kind() for kind in POLICIES.values()), FGTS(sampler="paper", alpha=3.0)]
+EVERY_POLICY = [*(kind() for kind in POLICIES.values()), FGTS(sampler="paper", alpha=3.0), FGTS(discount=0.9)]
 
 
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=lambda policy: type(policy).__name__)
@@ -218,8 +218,9 @@ def test_a_commit_that_fails_is_undone_in_memory_too(
     assert bytes_of(agent, tmp_path) == bytes_of(in_memory(60), tmp_path)
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, InvalidInputError])
 def test_a_policy_that_breaks_in_the_middle_of_a_turn_is_undone(
-    journal: MemoryJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: type[Exception], journal: MemoryJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = agent_on(journal, Uniform())
     for t in range(20):
@@ -227,11 +228,11 @@ def test_a_policy_that_breaks_in_the_middle_of_a_turn_is_undone(
     before = bytes_of(agent, tmp_path)
 
     def breaks(*_: object) -> None:
-        raise ZeroDivisionError
+        raise error
 
     with monkeypatch.context() as patched:
         patched.setattr(Uniform, "pair_probability", breaks)
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(error):
             agent.choose(ARMS)
     agent.refresh()
     assert bytes_of(agent, tmp_path) == before

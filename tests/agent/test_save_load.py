@@ -23,6 +23,7 @@ OTHER_ARMS = np.random.default_rng(2).standard_normal((9, 4))
 EVERY_POLICY = [
     *(kind() for kind in POLICIES.values()),
     FGTS(alpha=5.0, prior=UniformBall(2.0)),
+    FGTS(discount=0.9),
     FGTS(sampler="paper", mu=0.0),
     FGTS(sampler=MALA(steps=2), same_arm="redraw", prior=GaussianBall(1.0, 3.0), horizon=500),
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.core.lanes import PerLane, Problem, per_lane, select_lanes
+from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane, select_lanes
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,17 @@ def test_one_number_serves_every_lane() -> None:
 
 def test_one_number_a_lane_is_a_column() -> None:
     np.testing.assert_array_equal(per_lane("radius", (1, 2, 3), 3), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("value", [-1.0, [1.0, -1.0], np.array([1.0, np.nan]), "one", ["one"], None, True, [[1.0]]])
+def test_every_number_of_a_column_is_checked(value: object) -> None:
+    with pytest.raises(InvalidInputError, match="radius must be a finite number at least 0; got"):
+        check_per_lane("radius", value, at_least=0.0)
+
+
+def test_numbers_and_columns_within_bounds_pass() -> None:
+    for value in (1, 0.0, [1.0, 2.0], (3,), np.array([0.5, 0.0])):
+        check_per_lane("radius", value, at_least=0.0)
 
 
 def test_a_column_of_another_length_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from service_parts import Running
 
 
@@ -31,7 +32,9 @@ def test_an_arena_is_created_listed_and_shown(service: Running) -> None:
 
 
 def test_ids_are_made_from_names_and_kept_apart(service: Running) -> None:
-    arena = service.create(name="Größe & Co", items=[{"name": "Größe"}, {"name": "große"}, {"name": "日本"}, {"name": "x", "id": "item"}])
+    arena = service.create(
+        name="Größe & Co", items=[{"name": "Größe"}, {"name": "große"}, {"name": "日本"}, {"name": "x", "id": "item"}]
+    )
     items = service.admin.get(f"/api/v1/arenas/{arena}/items").json()["items"]
     assert [item["id"] for item in items] == ["groe", "groe-2", "item-2", "item"]
     assert arena.startswith("groe-co-")

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from service_parts import Running, running_service
 
 from duelist.service.settings import ServiceSettings
+from service_parts import Running, running_service
 
 GOOD: dict[str, Any] = {"name": "x", "items": [{"name": "a"}, {"name": "b"}]}
 
@@ -94,7 +94,7 @@ def test_a_body_in_another_encoding_or_type_is_refused(service: Running) -> None
         (json.dumps(GOOD).encode(), "text/plain"),
     ):
         answer = service.admin.post("/api/v1/arenas", content=content, headers={"content-type": kind})
-        if content.startswith(b"\xff\xfe{") or kind == "application/json" and answer.status_code == 201:
+        if content.startswith(b"\xff\xfe{") or (kind == "application/json" and answer.status_code == 201):
             continue  # UTF-16 with its mark is JSON that Python understands; it is an arena like any other
         assert answer.status_code in (400, 415, 422), (content, kind, answer.text)
         assert answer.json()["detail"]

@@ -7,6 +7,7 @@ import io
 
 import pyarrow.parquet as pq
 import pytest
+
 from service_parts import Running
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
-from service_parts import Running, running_service
 
 from duelist.journal.memory import MemoryJournal
 from duelist.service.settings import ServiceSettings
+from service_parts import Running, running_service
 
 
 def all_routes(service: Running) -> list[tuple[str, str]]:
@@ -27,10 +27,21 @@ def test_no_request_without_a_key_changes_anything() -> None:
         arena = service.create()
         ask = service.ask(arena)["id"]
         before = len(list(journal.read()))
-        bodies: list[Any] = [None, {}, {"outcome": "left"}, {"active": False}, {"name": "x", "items": [{"name": "a"}, {"name": "b"}]}]
+        bodies: list[Any] = [
+            None,
+            {},
+            {"outcome": "left"},
+            {"active": False},
+            {"name": "x", "items": [{"name": "a"}, {"name": "b"}]},
+        ]
         for method, path in all_routes(service):
             for body in bodies:
-                for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic YTpi"}, {"Cookie": "duelist_session=x"}):
+                for headers in (
+                    {},
+                    {"Authorization": "Bearer wrong"},
+                    {"Authorization": "Basic YTpi"},
+                    {"Cookie": "duelist_session=x"},
+                ):
                     answer = service.anonymous.request(method, filled(path, arena, ask), json=body, headers=headers)
                     # Signing in is the one thing that needs no key first: it brings one.
                     allowed = {401, 422} if path == "/api/v1/session" and method == "post" else {401}
@@ -53,10 +64,14 @@ def test_a_vote_key_asks_and_tells_and_nothing_else(service: Running) -> None:
         assert voter.post(f"/api/v1/arenas/{other}/asks").status_code == 403
         assert voter.post("/api/v1/arenas/does-not-exist/asks").status_code == 403, "nothing is learnt about other arenas"
         for method, path in all_routes(service):
-            if path.split("/")[3] == "session" or path.endswith(("/asks", "/answer", "/undo", "/asks/{ask}", "/{arena}", "/arenas")):
+            if path.split("/")[3] == "session" or path.endswith(
+                ("/asks", "/answer", "/undo", "/asks/{ask}", "/{arena}", "/arenas")
+            ):
                 continue
             bodies = {"active": False, "items": [{"name": "x"}], "batch": "b", "votes": [], "label": "x"}
-            answer = voter.request(method, filled(path, arena, ask), json=bodies if method in ("post", "put", "patch") else None)
+            answer = voter.request(
+                method, filled(path, arena, ask), json=bodies if method in ("post", "put", "patch") else None
+            )
             assert answer.status_code == 403, (method, path, answer.text)
         assert voter.post("/api/v1/arenas", json={"name": "x", "items": [{"name": "a"}, {"name": "b"}]}).status_code == 403
 
@@ -146,7 +161,9 @@ def test_guessing_keys_is_slowed_down() -> None:
         assert service.admin.get("/api/v1/arenas").status_code == 200, "a valid key is not held up by others"
 
 
-@pytest.mark.parametrize("path", ["/", "/arena/x", "/arena/x/dashboard", "/static/arena.js", "/healthz", "/metrics", "/api/v1/openapi.json"])
+@pytest.mark.parametrize(
+    "path", ["/", "/arena/x", "/arena/x/dashboard", "/static/arena.js", "/healthz", "/metrics", "/api/v1/openapi.json"]
+)
 def test_what_is_open_to_all_is_locked_down(service: Running, path: str) -> None:
     answer = service.anonymous.get(path)
     assert answer.status_code == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from schema_fuzz import ARENA, fuzz
 from service_parts import Running, running_service
 

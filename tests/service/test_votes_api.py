@@ -7,13 +7,15 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from service_parts import Running, running_service
 
 from duelist.service.settings import ServiceSettings
+from service_parts import Running, running_service
 
 
 def test_an_ask_shows_contents_and_not_names(service: Running) -> None:
-    arena = service.create(items=[{"name": "secret model 1", "id": "a", "content": "first text"}, {"name": "secret model 2", "id": "b"}])
+    arena = service.create(
+        items=[{"name": "secret model 1", "id": "a", "content": "first text"}, {"name": "secret model 2", "id": "b"}]
+    )
     answer = service.admin.post(f"/api/v1/arenas/{arena}/asks")
     assert answer.status_code == 201
     ask = answer.json()
@@ -98,7 +100,10 @@ def test_features_can_come_with_the_ask(service: Running) -> None:
     assert service.admin.post(path, json={"features": {"alpha": [1.0], "beta": [0.0]}}).status_code == 422
     assert service.admin.post(path, json={"features": {"alpha": [1.0, 0.0], "nobody": [0.0, 1.0]}}).status_code == 404
     known = service.create()
-    assert service.admin.post(f"/api/v1/arenas/{known}/asks", json={"features": {"alpha": [1.0], "beta": [0.0]}}).status_code == 422
+    assert (
+        service.admin.post(f"/api/v1/arenas/{known}/asks", json={"features": {"alpha": [1.0], "beta": [0.0]}}).status_code
+        == 422
+    )
 
 
 def test_asks_of_one_arena_are_unknown_in_another(service: Running) -> None:
@@ -116,3 +121,22 @@ def test_a_key_that_asks_too_fast_is_told_to_wait() -> None:
         refused = service.admin.get("/api/v1/arenas")
         assert refused.status_code == 429
         assert int(refused.headers["retry-after"]) >= 1
+
+
+def test_predictions_follow_the_features(service: Running) -> None:
+    arena = service.create(features="request", dim=1)
+    path = f"/api/v1/arenas/{arena}/predictions"
+    for _ in range(30):
+        ask = service.ask(arena, features={"alpha": [1.0], "beta": [-1.0]})
+        service.tell(arena, ask["id"], "left" if ask["left"]["item"] == "alpha" else "right")
+    asks = service.admin.get(f"/api/v1/arenas/{arena}").json()["asks"]
+    rows = service.admin.post(path, json={"features": {"alpha": [-1.0], "gamma": [1.0]}}).json()["rows"]
+    assert [row["item"] for row in rows] == ["gamma", "alpha"], "the feature is what is good, not the item"
+    assert rows[0]["probability_best"] > 0.9
+    assert rows[0]["low"] <= rows[0]["utility"] <= rows[0]["high"]
+    assert service.admin.get(f"/api/v1/arenas/{arena}").json()["asks"] == asks
+    assert service.admin.post(path, json={"features": {"alpha": [1.0, 2.0], "beta": [1.0, 2.0]}}).status_code == 422
+    assert service.admin.post(path, json={"features": {"alpha": [1.0], "nobody": [1.0]}}).status_code == 404
+    known = service.create()
+    body = {"features": {"alpha": [1.0], "beta": [1.0]}}
+    assert service.admin.post(f"/api/v1/arenas/{known}/predictions", json=body).status_code == 409

@@ -7,11 +7,12 @@ and changes something only when nothing can go wrong any more, so an error leave
 from __future__ import annotations
 
 from array import array
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from duelist.agent.duel import Duel, Winner
+from duelist.agent.waiting import Waiting, packed, unpacked
 from duelist.core.actions import ActionSet
 from duelist.core.checks import one_of
 from duelist.core.duels import Duels
@@ -25,13 +26,6 @@ from duelist.policies.registry import POLICIES
 # How a duel stands: one byte for every duel ever asked.
 WAITING, FIRST_WON, SECOND_WON, SKIPPED, DROPPED = range(5)
 _OUTCOMES = {FIRST_WON: np.array([1]), SECOND_WON: np.array([-1])}
-
-
-class Waiting(NamedTuple):
-    """A duel without an answer: the pair, and the action set that it came from."""
-
-    duels: Duels
-    actions: ActionSet
 
 
 class Lane:
@@ -151,34 +145,24 @@ class Lane:
         return tuple(_shown(number, waiting.duels) for number, waiting in self.waiting.items())
 
     def to_saved(self) -> dict[str, Any]:
-        """Everything that changes over time, as a value that `duelist.core.saved` takes. Shared action sets are kept once."""
-        sets: dict[bytes, ActionSet] = {waiting.actions.digest: waiting.actions for waiting in self.waiting.values()}
-        places = {digest: place for place, digest in enumerate(sets)}
+        """Everything that changes over time, as a value that `duelist.core.saved` takes."""
         return {
             "state": self.state,
             "rounds": self.rounds,
             "endings": np.frombuffer(bytes(self.endings), dtype=np.uint8),
             "firsts": np.array(self.firsts, dtype=np.int32),
             "seconds": np.array(self.seconds, dtype=np.int32),
-            "sets": list(sets.values()),
-            "set_of": [places[waiting.actions.digest] for waiting in self.waiting.values()],
-            "duels": [waiting.duels for waiting in self.waiting.values()],
+            "waiting": packed(self.waiting),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go to where the lane was when `to_saved` was called."""
         endings = bytearray(saved["endings"].tobytes())
-        numbers_waiting = [number for number, ending in enumerate(endings) if ending == WAITING]
-        if len(numbers_waiting) != len(saved["duels"]):
-            raise SavedStateError(
-                f"expected {len(numbers_waiting)} waiting duels; the saved state holds {len(saved['duels'])}."
-            )
-        sets = saved["sets"]
-        pairs = zip(saved["duels"], saved["set_of"], strict=True)
-        waiting = [Waiting(duels, sets[place]) for duels, place in pairs]
-        self.state, self.rounds, self.endings = saved["state"], saved["rounds"], endings
+        waiting = unpacked(saved["waiting"])
+        if list(waiting) != [number for number, ending in enumerate(endings) if ending == WAITING]:
+            raise SavedStateError("the saved duels that wait for an answer are not those without an ending.")
+        self.state, self.rounds, self.endings, self.waiting = saved["state"], saved["rounds"], endings, waiting
         self.firsts, self.seconds = (array("i", saved[name].astype(np.int32).tobytes()) for name in ("firsts", "seconds"))
-        self.waiting = dict(zip(numbers_waiting, waiting, strict=True))
 
 
 def _shown(number: int, duels: Duels) -> Duel:

@@ -127,6 +127,7 @@ class OnJournal:
         blob = None if digest in self._offered else to_bytes(actions)  # refuses a set that cannot be stored, before asking
         lane, state = self.lane, self.lane.state
         duel = lane.choose(actions)
+        self._position = _NOWHERE  # until it is written down, the lane is ahead of the journal
         if blob is not None:
             self._append(turn, "set", {"set": digest}, blob)
             self._offer(digest, actions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 
 import click
@@ -74,6 +75,16 @@ def serve(
     if demo:
         add_demo(ledger, settings)
     app = create_app(ledger, settings)
+    where = "PostgreSQL" if is_shared(data) else data
+
+    class Server(uvicorn.Server):
+        """Says where it listens once it does, and once Ctrl+C would be an orderly end."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            click.echo(f"Listening on {address}. Votes go to {where}. Stop with Ctrl+C.")
+            threading.Thread(target=warm_up, name="duelist warm-up", daemon=True).start()
+
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{bound.getsockname()[1]}"
     if secret is not None and _KEY_VARIABLE not in os.environ:
@@ -81,7 +92,6 @@ def serve(
     click.echo(f"Open the page as administrator (works once): {address}/open/{app.state.service.sessions.new_link()}")
     if host not in _LOCAL:
         click.echo("Note: others can reach this address, and keys travel in the clear. Put a proxy with https before it.")
-    threading.Thread(target=warm_up, name="duelist warm-up", daemon=True).start()
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -90,5 +100,4 @@ def serve(
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
     )
-    click.echo(f"Listening on {address}. Votes go to {'PostgreSQL' if is_shared(data) else data}. Stop with Ctrl+C.")
-    uvicorn.Server(config).run(sockets=[bound])
+    Server(config).run(sockets=[bound])

@@ -16,6 +16,8 @@ from duelist.core.action_kernels import fingerprint_arms, finite_best
 from duelist.core.checks import FloatArray, IntArray, finite_array
 from duelist.core.errors import InvalidInputError
 
+_SAME_ARM = 1e-9  # features that differ by less than this, relative to their size, are those of one arm
+
 
 class Best(NamedTuple):
     """The answer of an action set.
@@ -122,6 +124,18 @@ class FiniteActions:
         features = np.empty((lanes, draws, self.dim))
         finite_best(self.columns, theta, value, row, features)
         return Best(value, row, features)
+
+    def contains(self, features: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Which of the points (lanes, n, dim) are arms, up to rounding: (lanes, n)."""
+        points = finite_array("features", features, f"({self.lanes}, n, {self.dim})", 3)
+        if points.shape[::2] != (self.lanes, self.dim):
+            raise InvalidInputError(f"features must be ({self.lanes}, n, {self.dim}); got {points.shape}.")
+        away = np.abs(points[:, :, None] - self.features[:, None]).max(axis=3).min(axis=2)
+        return np.asarray(away <= _SAME_ARM * (1.0 + np.abs(points).max(axis=2)))
+
+    def sample(self, generator: np.random.Generator) -> FloatArray:
+        """One uniformly random arm a lane, (lanes, dim)."""
+        return self.features[np.arange(self.lanes), generator.integers(self.n_arms, size=self.lanes)]
 
     def to_arrays(self) -> dict[str, FloatArray]:
         """What `from_arrays` needs to make the same set again."""

@@ -16,6 +16,14 @@ class UnknownNameError(InvalidInputError):
     """A policy, sampler or option was asked for by a name that does not exist."""
 
 
+class EmptySetError(InvalidInputError):
+    """An action set holds no arm at all."""
+
+
+class UnboundedSetError(InvalidInputError):
+    """An action set goes on for ever, so for some theta no arm is best."""
+
+
 class ImproperPosteriorError(InvalidInputError):
     """The prior does not make the posterior a probability distribution."""
 

@@ -11,6 +11,7 @@ from duelist.core.compiled import kernel
 Int32Array = npt.NDArray[np.int32]
 
 _EMPTY = -1
+_NOTHING = 1e-100
 _ARM_BITS = 20  # up to a million arms a set, and 2^23 distinct sets
 
 
@@ -89,6 +90,14 @@ def append_round(
         if not won:
             losses[group, row] += weight
         log_rows[lane] = row
+
+
+@kernel
+def fade(counts: FloatArray, factor: float) -> None:
+    """Multiply counts (n,) by a factor below 1. What is too small to matter becomes zero: denormal numbers would be slow."""
+    for i in range(counts.shape[0]):
+        faded = counts[i] * factor
+        counts[i] = faded if abs(faded) > _NOTHING else 0.0
 
 
 @kernel

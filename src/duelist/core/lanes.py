@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from duelist.core.checks import FloatArray, finite_array, whole_number
+from duelist.core.checks import FloatArray, finite_array, finite_number, whole_number
 from duelist.core.errors import InvalidInputError
 
 Parameters = TypeVar("Parameters", bound=Any)
@@ -26,6 +27,13 @@ def per_lane(name: str, value: PerLane, lanes: int) -> FloatArray:
         )
     # A copy: broadcasting to one lane gives a read-only array, for which every kernel would be compiled a second time.
     return np.array(np.broadcast_to(column, (lanes,)))
+
+
+def check_per_lane(name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf) -> None:
+    """Check every number of a hyper-parameter that is one number, or one number a lane."""
+    is_column = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    for number in value if is_column else [value]:
+        finite_number(name, number, above=above, at_least=at_least)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +66,8 @@ def select_lanes(parameters: Parameters, lanes: slice, total: int) -> Parameters
         value = getattr(parameters, field.name)
         if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or np.shape(value) == (1,):
             continue
+        if np.ndim(value) > 1:
+            continue  # a table, such as a list of models: one for all lanes
         if len(value) != total:
             # Refused here, where all lanes are known: by chance it might fit the number of lanes of one block.
             raise InvalidInputError(

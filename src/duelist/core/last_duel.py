@@ -18,6 +18,9 @@ from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import Statistics
 
+# There is no sum of support functions: finite sets and balls do without.
+_SAVED = tuple(name for name in Statistics._fields if name != "support")
+
 
 class LastDuel:
     """The newest duel of every lane; a value, like `History`.
@@ -58,6 +61,11 @@ class LastDuel:
         return int(self.statistics.contrasts.shape[0])
 
     @property
+    def effective_rounds(self) -> float:
+        """The number of rounds: a one-pass history forgets nothing."""
+        return float(self.rounds)
+
+    @property
     def dim(self) -> int:
         """Length of a feature vector."""
         return int(self.statistics.contrasts.shape[1])
@@ -94,11 +102,11 @@ class LastDuel:
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Everything needed to rebuild this value, as plain arrays."""
-        fields: dict[str, npt.NDArray[Any]] = {name: np.asarray(part) for name, part in self.statistics._asdict().items()}
+        fields: dict[str, npt.NDArray[Any]] = {name: np.asarray(getattr(self.statistics, name)) for name in _SAVED}
         return {"rounds": np.array(self.rounds), **fields}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> LastDuel:
         """Rebuild from `to_arrays`."""
-        parts: dict[str, FloatArray | IntArray | float] = {name: arrays[name] for name in Statistics._fields}
+        parts: dict[str, FloatArray | IntArray | float] = {name: arrays[name] for name in _SAVED}
         return cls(int(arrays["rounds"]), Statistics(**{**parts, "ball_reach": float(arrays["ball_reach"])}))  # type: ignore[arg-type]

@@ -61,7 +61,9 @@ def simulate(
         ((3, 50), (3,))
     """
     whole_number("rounds", rounds, at_least=1)
-    numbers = tuple(range(whole_number("trials", trials, at_least=1))) if isinstance(trials, int) else tuple(trials)
+    if not isinstance(trials, Sequence | np.ndarray):
+        trials = range(whole_number("trials", trials, at_least=1))
+    numbers = tuple(trials)
     if not numbers:
         raise InvalidInputError("trials must name at least one trial; got an empty sequence.")
     streams = Streams(seed, numbers)

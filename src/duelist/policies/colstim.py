@@ -20,7 +20,7 @@ import numpy as np
 
 from duelist.core.action_kernels import utilities_into
 from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray, finite_number, whole_number
+from duelist.core.checks import FloatArray, IntArray, finite_number, one_of, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.duels import Duels, duels_between
 from duelist.core.lanes import PerLane, Problem
@@ -95,7 +95,9 @@ class CoLSTIM:
     same_arm: str = "auto"
 
     def __post_init__(self) -> None:
-        check_ucb(0.0 if self.radius == "theory" else self.radius, self.ridge, self.same_arm)
+        if isinstance(self.radius, str):
+            one_of("radius", self.radius, ("theory",))
+        check_ucb(0.0 if isinstance(self.radius, str) else self.radius, self.ridge, self.same_arm)
         finite_number("perturbation", self.perturbation, at_least=0.0)
         if self.clip is not None:
             finite_number("clip", self.clip, above=0.0)
@@ -107,13 +109,13 @@ class CoLSTIM:
     def start(self, problem: Problem, streams: Streams) -> CoLSTIMState:  # noqa: ARG002 - a policy's signature
         """Nothing learnt."""
         horizon = self.horizon or problem.horizon or 0
-        radius = theory_radius(problem.dim, horizon or 2) if self.radius == "theory" else self.radius
+        radius = theory_radius(problem.dim, horizon or 2) if isinstance(self.radius, str) else self.radius
         return CoLSTIMState(start_ucb(problem, radius, self.ridge, self.same_arm), horizon)
 
     def choose(self, state: CoLSTIMState, actions: ActionSet, streams: Streams) -> tuple[Duels, CoLSTIMState]:
         """The perturbed leader and its challenger; random pairs while warming up."""
         fit, finite = state.fit, require_finite(self, actions)
-        columns, priority = candidates(self, actions, streams, fit.asked)
+        columns, priority = candidates(self, actions, fit.theta, streams, fit.asked)
         warmup = finite.dim * finite.n_arms if self.warmup == "theory" else self.warmup
         if fit.asked < warmup:
             # Priorities are independent uniforms, so the two largest are a uniform pair of different arms.
@@ -130,7 +132,7 @@ class CoLSTIM:
                 clip=self.clip,
             )
             radius = fit.radius
-            if self.radius == "theory" and state.horizon == 0:
+            if isinstance(self.radius, str) and state.horizon == 0:
                 radius = np.full(finite.lanes, theory_radius(finite.dim, fit.asked + 2))
             colstim_lanes(first, second, columns, priority, fit.theta, fit.whitener, radius, noise, fit.different)
         return duels_between(finite, first, second), state._replace(fit=fit._replace(asked=fit.asked + 1))

@@ -25,10 +25,11 @@ from duelist.core.checks import FloatArray, IntArray, finite_number, one_of, who
 from duelist.core.duels import Duels, duels_between
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
-from duelist.core.lanes import PerLane, Problem, per_lane
+from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.last_duel import LastDuel
 from duelist.core.streams import Streams
 from duelist.policies.finite import runner_up
+from duelist.policies.same_point import REDRAWS, different_points
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
@@ -37,7 +38,6 @@ from duelist.samplers.registry import sampler_named
 from duelist.theory.schedules import THEORY_ETA, theory_mu
 
 SAME_ARM = ("auto", "allow", "redraw", "runner-up")
-_REDRAWS = 8
 
 
 class FGTSState(NamedTuple):
@@ -77,7 +77,15 @@ class FGTS:
             "langevin" (biased), "laplace", "sgld_cv", "online" (approximate; the last keeps no history), or a sampler object.
         same_arm: when both draws pick one arm: "allow" plays it against itself (the paper), "redraw" draws theta_2 again up
             to 8 times and then takes the runner-up, "runner-up" plays theta_2's second best. "auto" allows it in simulation
-            and takes the runner-up live, where nobody is shown the same thing twice.
+            and takes the runner-up live, where nobody is shown the same thing twice. A continuous set has no runner-up:
+            there "runner-up" draws again, like "redraw", and at last plays the point that theta_2 likes least.
+        discount: forgetting, for tastes that drift: every vote multiplies the weight of all votes before it by this, in the
+            likelihood and the Feel-Good term alike. 0.999 remembers about the last thousand votes; 1 never forgets. The
+            anytime schedule then counts remembered rounds.
+        exact_rounds: distinct contrasts and action sets up to which all of them are kept and read one by one, which is all
+            there ever are with a fixed set of arms. With more, the likelihood is read through its second-order expansion
+            around the mode and the Feel-Good maximum through a sample of the sets, so that a round costs the same however
+            many came before. None stays exact at a cost that grows with every round, as does a history that forgets.
 
     eta, alpha and mu may also be sequences, one number a lane: a grid that advances in lock step.
 
@@ -96,35 +104,48 @@ class FGTS:
     prior: Prior = field(default_factory=Gaussian)
     sampler: str | Sampler = "mala"
     same_arm: str = "auto"
+    discount: float = 1.0
+    exact_rounds: int | None = 2048
 
     def __post_init__(self) -> None:
-        if self.eta != "theory":
-            for value in np.atleast_1d(self.eta):
-                finite_number("eta", float(value), above=0.0)
-        for value in np.atleast_1d(self.alpha):
-            finite_number("alpha", float(value), at_least=0.0)
-        if self.mu == "theory":
+        if isinstance(self.eta, str):
+            one_of("eta", self.eta, ("theory",))
+        else:
+            check_per_lane("eta", self.eta, above=0.0)
+        check_per_lane("alpha", self.alpha, at_least=0.0)
+        if isinstance(self.mu, str):
+            one_of("mu", self.mu, ("theory",))
             if not math.isfinite(self.prior.radius):
                 raise InvalidInputError(
                     'mu="theory" is 1 / (10 e^B sqrt(T)) with B a bound on |theta|; the prior has none. '
                     "Use prior=UniformBall(B) or GaussianBall(scale, B)."
                 )
         elif self.mu is not None:
-            for value in np.atleast_1d(self.mu):
-                finite_number("mu", float(value), at_least=0.0)
+            check_per_lane("mu", self.mu, at_least=0.0)
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
         one_of("same_arm", self.same_arm, SAME_ARM)
-        if isinstance(self.sampler, str):
-            sampler_named(self.sampler)
+        finite_number("discount", self.discount, above=0.0, at_most=1.0)
+        if self._sampler.one_pass and self.discount < 1.0:
+            raise InvalidInputError(
+                f"a one-pass sampler never looks back at a duel and cannot forget it; got discount {self.discount:g} with "
+                f"sampler {self.sampler!r}. Use another sampler, or discount=1."
+            )
+        if self.exact_rounds is not None:
+            whole_number("exact_rounds", self.exact_rounds, at_least=8)
 
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
+        if problem.live and self._sampler.one_pass:
+            raise InvalidInputError(
+                f"a one-pass sampler takes in one answer between two questions, and live answers come late and together; got "
+                f'sampler {self.sampler!r}. Use another, such as "mala" or "laplace".'
+            )
         lanes = problem.lanes
         horizon = self.horizon or problem.horizon or 0
         if self.mu is None:
             strength = per_lane("alpha", self.alpha, lanes)
-        elif self.mu == "theory":
+        elif isinstance(self.mu, str):
             strength = np.full(lanes, theory_mu(self.prior.radius, horizon=1))
         else:
             strength, horizon = per_lane("mu", self.mu, lanes), 1
@@ -132,16 +153,23 @@ class FGTS:
             history=self._empty_history(lanes, problem.dim, keep_sets=bool(strength.any())),
             chains=self._sampler.start(self.prior, streams, chains=2, dim=problem.dim),
             asked=0,
-            eta=per_lane("eta", THEORY_ETA if self.eta == "theory" else self.eta, lanes),
+            eta=per_lane("eta", THEORY_ETA if isinstance(self.eta, str) else self.eta, lanes),
             strength=strength,
             horizon=horizon,
             live=problem.live,
         )
 
+    @property
+    def _exact_rounds(self) -> int | None:
+        # A sample of past sets weighs them alike, and an expansion assumes that old duels stay: forgetting needs neither.
+        return self.exact_rounds if self.discount == 1.0 else None
+
     def _empty_history(self, lanes: int, dim: int, *, keep_sets: bool) -> History | LastDuel:
         if self._sampler.one_pass:
             return LastDuel.start(lanes=lanes, dim=dim)
-        return History.start(lanes=lanes, dim=dim, keep_sets=keep_sets)
+        return History.start(
+            lanes=lanes, dim=dim, keep_sets=keep_sets, discount=float(self.discount), max_sets=self._exact_rounds
+        )
 
     def potential(self, state: FGTSState) -> LinearPotential:
         """The potential of both draws given what was learnt: -log p_1 and -log p_2 of the paper."""
@@ -150,11 +178,19 @@ class FGTS:
             PriorTerm(self.prior),
             PreferenceTerm(statistics, state.eta),
         ]
-        rounds = state.history.rounds
-        if rounds and (statistics.repeats.size or statistics.ball_reach):
-            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or rounds)))
-        _, dim, _ = statistics.contrasts.shape
-        return LinearPotential(*terms, lanes=state.history.lanes, chains=2, dim=dim, observations=rounds)
+        rounds, remembered = state.history.rounds, state.history.effective_rounds
+        if rounds and (statistics.repeats.size or statistics.ball_reach or statistics.support is not None):
+            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or remembered)))
+        lanes, dim, _ = statistics.contrasts.shape
+        return LinearPotential(
+            *terms,
+            lanes=lanes,
+            chains=2,
+            dim=dim,
+            observations=rounds,
+            memory=remembered,
+            exact_rows=self._exact_rounds,
+        )
 
     def choose(self, state: FGTSState, actions: ActionSet, streams: Streams) -> tuple[Duels, FGTSState]:
         """Draw theta_1 and theta_2 and play the best arm of each."""
@@ -165,6 +201,13 @@ class FGTS:
         same_arm = self.same_arm if self.same_arm != "auto" else ("runner-up" if state.live else "allow")
         if same_arm != "allow" and isinstance(actions, FiniteActions):
             duels, chains = self._separate(same_arm, duels, chains, potential, state.asked, actions, streams)
+        elif same_arm != "allow":
+
+            def redraw(attempt: int) -> FloatArray:
+                again: FloatArray = self._sampler.advance(potential, chains, streams, state.asked, attempt).position
+                return again
+
+            duels = different_points(duels, actions, redraw, chains.position)
         return duels, state._replace(chains=chains, asked=state.asked + 1)
 
     def _separate(
@@ -180,7 +223,7 @@ class FGTS:
         """Give lanes whose two draws agree another second arm; the other lanes keep theirs."""
         first, second = duels.first, duels.second.copy()
         if same_arm == "redraw":
-            for attempt in range(1, _REDRAWS + 1):
+            for attempt in range(1, REDRAWS + 1):
                 equal = first == second
                 if not equal.any():
                     break

@@ -15,7 +15,7 @@ def require_finite(policy: object, actions: ActionSet) -> FiniteActions:
         return actions
     raise InvalidInputError(
         f"{type(policy).__name__} compares every arm with every other and needs a finite action set; "
-        f"got {type(actions).__name__}. FGTS plays continuous sets."
+        f"got {type(actions).__name__}. FGTS plays every continuous set, and MaxInP plays balls."
     )
 
 

@@ -27,7 +27,7 @@ from duelist.policies.foresight_kernels import foresight_lanes
 from duelist.policies.prior_scale import FACTORS, base_ridge, evidence_lanes
 from duelist.policies.ucb import UCBState, candidates, check_ucb, learn_ucb, report_ucb, start_ucb
 
-_BATCHES = 4.0 ** np.arange(5)  # 1, 4, 16, 64 and 256 plays ahead
+_BATCHES: FloatArray = np.array([4.0**power for power in range(5)])  # 1, 4, 16, 64 and 256 plays ahead
 _REACH = 3.0  # an arm this many posterior deviations below the leader is no candidate
 _GROWTH = 20  # the prior's scale is learnt again when the duels have grown by a twentieth
 _UNKNOWN_HORIZON = 100  # rounds that are always thought to be left where nobody knows, beside as many as were asked
@@ -102,7 +102,7 @@ class Foresight:
             whitener = np.eye(finite.dim) / np.sqrt(base)[:, None, None]
             state = state._replace(base=base, fit=state.fit._replace(ridge=base, whitener=whitener))
         fit = state.fit
-        columns, priority = candidates(self, actions, streams, fit.asked)
+        columns, priority = candidates(self, actions, fit.theta, streams, fit.asked)
         first, second = np.empty(finite.lanes, dtype=np.int64), np.empty(finite.lanes, dtype=np.int64)
         explored = state.explored.copy()
         remaining = state.horizon - fit.asked if state.horizon else fit.asked + _UNKNOWN_HORIZON

@@ -17,16 +17,21 @@ def theory_radius(dim: int, horizon: int) -> float:
     return math.sqrt(dim * math.log(max(horizon, 2)))
 
 
+def own_noise_chance(dim: int, horizon: int, since: int) -> float:
+    """The paper's p_t = min(1, sqrt(d log(d T) / (t - tau))), with t - tau - 1 = `since` rounds after the warm-up."""
+    return min(1.0, math.sqrt(dim * math.log(max(dim * horizon, 2)) / (since + 1)))
+
+
 def coupled_noise(
     actions: FiniteActions, streams: Streams, asked: int, *, since: int, horizon: int, clip: float | None
 ) -> FloatArray:
     """Clipped Gumbel noise (lanes, n_arms) for the round after `asked` others, `since` of them after the warm-up.
 
-    With probability p_t = min(1, sqrt(d log(d T) / t)) every arm has its own, else all share one: early rounds explore, late
+    With probability p_t of `own_noise_chance` every arm has its own, else all share one: early rounds explore, late
     ones follow the estimate. Noise is named by an arm's content, so equal arms are perturbed alike.
     """
     lanes, dim = actions.lanes, actions.dim
-    own_chance = min(1.0, math.sqrt(dim * math.log(max(dim * horizon, 2)) / (since + 1)))
+    own_chance = own_noise_chance(dim, horizon, since)
     coin, shared, own = np.empty(lanes), np.empty(lanes), np.empty((lanes, actions.n_arms))
     uniforms(coin, streams.keys("coupling"), asked)
     uniforms(shared, streams.keys("shared noise"), asked)

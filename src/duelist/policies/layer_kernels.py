@@ -33,6 +33,8 @@ from duelist.preferences.logistic_kernels import fit_lane
 BoolArray = npt.NDArray[np.bool_]
 
 OPTIMISTIC, WIDEST, PERTURBED = 0, 1, 2
+# Below every width: as the narrowest width it admits all pairs, and a pair of this width is never admitted.
+NO_PAIR = -1.0
 
 
 @kernel
@@ -59,12 +61,12 @@ def score_pairs(
     narrowest: float,
     by_width: bool,
 ) -> None:
-    """Scores of pairs of active arms at least `narrowest` wide; -inf for all others."""
+    """Scores of pairs of active arms wider than `narrowest`; -inf for all others."""
     n_arms = active.shape[0]
     for i in range(n_arms):
         for j in range(n_arms):
             scores[i, j] = -math.inf
-            if active[i] and active[j] and widths[i, j] >= narrowest:
+            if active[i] and active[j] and widths[i, j] > narrowest:
                 scores[i, j] = widths[i, j] if by_width else utilities[i] + utilities[j] + radius * widths[i, j]
 
 
@@ -85,7 +87,7 @@ def perturbed_pair(
     for k in range(n_arms):
         has_partner = False
         for j in range(n_arms):
-            has_partner |= active[j] and widths[k, j] >= narrowest
+            has_partner |= active[j] and widths[k, j] > narrowest
         scores[0, k] = -math.inf
         if active[k] and has_partner:
             squared = 0.0
@@ -94,7 +96,7 @@ def perturbed_pair(
             scores[0, k] = utilities[k] + noise[k] * math.sqrt(squared)
     leader = pick_arm(scores[0], priority)
     for k in range(n_arms):
-        partner = active[k] and widths[leader, k] >= narrowest
+        partner = active[k] and widths[leader, k] > narrowest
         scores[0, k] = utilities[k] + radius * widths[leader, k] if partner else -math.inf
     return leader, pick_arm(scores[0], priority)
 
@@ -142,23 +144,27 @@ def layered_lanes(
             utilities_into(utilities, columns[lane], theta[lane, layer])
             whiten_arms(whitened, columns[lane], whitener[lane, layer])
             widest = widest_active(widths, whitened, active)
-            narrow = widest <= threshold
-            if narrow and widest > stop[lane] and layer + 1 < n_layers:
+            exploit = widest <= stop[lane] or (widest <= threshold and layer + 1 == n_layers)
+            if not exploit and widest <= threshold:
                 drop_weak(active, utilities, threshold * radius[lane])
                 continue
-            narrowest = 0.0 if narrow else threshold
+            narrowest = NO_PAIR if exploit else threshold
+            if different and np.sum(active) > 1:
+                for k in range(n_arms):
+                    widths[k, k] = NO_PAIR
             if rule == PERTURBED:
                 i, j = perturbed_pair(
                     scores, widths, utilities, whitened, active, noise[lane], radius[lane], narrowest, priority[lane]
                 )
             else:
-                score_pairs(scores, widths, utilities, active, radius[lane], narrowest, rule == WIDEST and not narrow)
+                score_pairs(scores, widths, utilities, active, radius[lane], narrowest, rule == WIDEST and not exploit)
                 i, j = pick_pair(scores, utilities, priority[lane])
             note[lane, 0], note[lane, 1] = layer, 0.0
-            if not narrow:
+            if not exploit:
                 # The loss of a duel counts by the square of its weight, as its contrast does in the layer's matrix.
                 note[lane, 1] = (threshold / widths[i, j]) ** 2 if weigh_by_width else 1.0
             elif different and i == j:
+                # One arm is left and it must meet another: the strongest of those that were dropped.
                 j = challenger(scores[0], i, utilities, whitened, radius[lane], priority[lane], True)
             first[lane], second[lane] = i, j
             break

@@ -10,6 +10,7 @@ import numpy as np
 from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray, IntArray, one_of, whole_number
 from duelist.core.duels import Duels, duels_between
+from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
 from duelist.core.lanes import PerLane, Problem, per_lane
 from duelist.core.streams import Streams
@@ -76,9 +77,9 @@ def start_layers(problem: Problem, *, radius: PerLane, ridge: FloatArray, horizo
 
 
 def layer_count(layers: int | None, horizon: int | None) -> int:
-    """How many layers to keep: as asked for, else enough for the horizon."""
+    """How many layers to keep: as asked for, else enough for the horizon. With one there would be nothing to walk up to."""
     if layers is not None:
-        return whole_number("layers", layers, at_least=1, at_most=60)
+        return whole_number("layers", layers, at_least=2, at_most=60)
     if horizon is None:
         return MOST_LAYERS
     return min(MOST_LAYERS, 1 + math.ceil(math.log2(horizon + 1) / 2))
@@ -97,7 +98,7 @@ def choose_layered(
 ) -> tuple[Duels, LayeredState]:
     """Walk up the layers and pick a pair; what the duel will count, and where, travels with it in its note."""
     finite = require_finite(policy, actions)
-    columns, priority = candidates(policy, actions, streams, state.asked)
+    columns, priority = candidates(policy, actions, state.theta, streams, state.asked)
     first, second = np.empty(finite.lanes, dtype=np.int64), np.empty(finite.lanes, dtype=np.int64)
     note = np.empty((finite.lanes, 2))
     layered_lanes(
@@ -122,7 +123,7 @@ def learn_layered(state: LayeredState, actions: ActionSet, duels: Duels, outcome
     """Count every duel in its layer and fit that layer again; exploiting duels are logged and teach nothing."""
     lanes, n_layers, _ = state.theta.shape
     # A duel that comes without a note (a past vote, say) teaches the lowest layer in full.
-    note = np.tile([0.0, 1.0], (lanes, 1)) if duels.note is None else duels.note
+    note = np.tile([0.0, 1.0], (lanes, 1)) if duels.note is None else _checked_note(duels.note, lanes, n_layers)
     layers, counts = note[:, 0].astype(np.int64), np.ascontiguousarray(note[:, 1])
     history = state.history.append(actions, duels, outcomes, weights=counts, layers=layers)
     statistics = history.statistics
@@ -151,6 +152,18 @@ def learn_layered(state: LayeredState, actions: ActionSet, duels: Duels, outcome
         unconverged=unconverged,
         explored=state.explored + taught,
         exploited=state.exploited + (counts == 0.0),
+    )
+
+
+def _checked_note(note: FloatArray, lanes: int, n_layers: int) -> FloatArray:
+    """A note (lanes, 2) of layers and counts, refused where it would point the statistics to a layer that does not exist."""
+    if note.shape == (lanes, 2):
+        layers, counts = note.T
+        if ((layers >= 0) & (layers < n_layers) & (layers == np.floor(layers)) & (counts >= 0) & np.isfinite(counts)).all():
+            return note
+    raise InvalidInputError(
+        f"the note of the duels must be ({lanes}, 2): a layer below {n_layers} and a count of at least 0 for every lane; "
+        f"got {note!r}. Learn from the duels that this policy's choose returned."
     )
 
 

@@ -15,12 +15,15 @@ import numpy as np
 
 from duelist.core.action_kernels import utilities_into
 from duelist.core.actions import ActionSet
+from duelist.core.ball_actions import BallActions
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel
 from duelist.core.duels import Duels, duels_between
+from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import PerLane, Problem
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
+from duelist.policies.maxinp_ball import widest_pair
 from duelist.policies.ucb import UCBState, candidates, check_ucb, learn_ucb, report_ucb, start_ucb
 from duelist.policies.ucb_kernels import TIE, challenger, pick_pair, whiten_arms, widths_from
 
@@ -69,7 +72,7 @@ def maxinp_lanes(
 
 @dataclass(frozen=True, kw_only=True)
 class MaxInP:
-    """Play the pair with the largest width among the arms that may still be best.
+    """Play the pair with the largest width among the arms that may still be best. Plays finite sets and balls.
 
     Args:
         radius: confidence radius; a sequence is one a lane. The paper tries 0.01, 0.1, 1 and 10; the best is near 5.
@@ -98,11 +101,24 @@ class MaxInP:
 
     def choose(self, state: UCBState, actions: ActionSet, streams: Streams) -> tuple[Duels, UCBState]:
         """The most informative pair of promising arms."""
-        columns, priority = candidates(self, actions, streams, state.asked)
+        if type(actions) is BallActions:
+            return self._choose_in_ball(state, actions), state._replace(asked=state.asked + 1)
+        columns, priority = candidates(self, actions, state.theta, streams, state.asked)
         first, second = np.empty(len(columns), dtype=np.int64), np.empty(len(columns), dtype=np.int64)
         maxinp_lanes(first, second, columns, priority, state.theta, state.whitener, state.radius, state.different)
         duels = duels_between(require_finite(self, actions), first, second)
         return duels, state._replace(asked=state.asked + 1)
+
+    def _choose_in_ball(self, state: UCBState, ball: BallActions) -> Duels:
+        if (state.radius == 0.0).any():
+            raise InvalidInputError(
+                "MaxInP on a ball needs a confidence radius above 0; got 0, with which one point is promising and there is no "
+                "pair. Use radius=5, or FGTS."
+            )
+        lanes = range(ball.lanes)
+        pairs = [widest_pair(state.theta[n], state.gram[n], float(state.radius[n]), ball.radius) for n in lanes]
+        nowhere = np.full(ball.lanes, -1, dtype=np.int64)
+        return Duels(nowhere, nowhere.copy(), np.array(pairs))
 
     def learn(self, state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> UCBState:
         """Append the outcomes and fit again."""

@@ -91,7 +91,7 @@ class MaxPairUCB:
 
     def choose(self, state: UCBState, actions: ActionSet, streams: Streams) -> tuple[Duels, UCBState]:
         """The pair with the largest optimistic sum."""
-        columns, priority = candidates(self, actions, streams, state.asked)
+        columns, priority = candidates(self, actions, state.theta, streams, state.asked)
         first, second = np.empty(len(columns), dtype=np.int64), np.empty(len(columns), dtype=np.int64)
         max_pair_lanes(first, second, columns, priority, state.theta, state.whitener, state.radius, state.different)
         duels = duels_between(require_finite(self, actions), first, second)

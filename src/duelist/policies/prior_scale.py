@@ -1,7 +1,7 @@
 """How large theta is, learnt from the duels: the ridge with the highest evidence.
 
-A Gaussian prior N(0, I / ridge) needs a scale, and a wrong one costs dearly: too wide, and early wins look decisive; too narrow,
-and nothing does. The evidence of a ridge, by Laplace's approximation at its fit theta_r,
+A Gaussian prior N(0, I / ridge) needs a scale, and a wrong one costs dearly: too wide, and early wins look decisive; too
+narrow, and nothing does. The evidence of a ridge, by Laplace's approximation at its fit theta_r,
 
     log p(data | r) = -loss(theta_r) - r/2 |theta_r|^2 + d/2 log r - 1/2 log det H_r  (+ constant),
 
@@ -23,7 +23,7 @@ from duelist.policies.ucb_kernels import MAX_ITERATIONS, TOLERANCE
 from duelist.preferences.logistic_kernels import fit_lane, loss_and_slopes
 
 # Factors of the base ridge that are compared: utilities' standard deviation from 4 down to 1/4.
-FACTORS = 4.0 ** np.arange(-2.0, 2.01, 0.5)
+FACTORS: FloatArray = np.array([4.0 ** (half / 2) for half in range(-4, 5)])
 # Standard deviation of log(ridge / base): the scale is known to about a factor of two either way before there are data.
 _LOG_SPREAD = math.log(4.0)
 
@@ -32,7 +32,7 @@ def base_ridge(actions: FiniteActions) -> FloatArray:
     """(lanes,) the ridge under which the arms' utilities vary with variance 1 around their mean."""
     centred = actions.features - actions.features.mean(axis=1, keepdims=True)
     spread = (centred**2).sum(axis=2).mean(axis=1)
-    return np.maximum(spread, np.finfo(float).tiny)
+    return np.asarray(np.maximum(spread, np.finfo(float).tiny))
 
 
 @kernel
@@ -58,9 +58,7 @@ def evidence_lanes(
         for g in range(factors.shape[0]):
             r = base[lane] * factors[g]
             # Each fit starts from the last one: neighbouring ridges have neighbouring minima.
-            fit_lane(
-                trial, hessian, contrasts[lane], totals[lane, :n], losses[lane, :n], 1.0, r, TOLERANCE, MAX_ITERATIONS
-            )
+            fit_lane(trial, hessian, contrasts[lane], totals[lane, :n], losses[lane, :n], 1.0, r, TOLERANCE, MAX_ITERATIONS)
             if not cholesky_into(factor, hessian):
                 continue
             utilities_into(logits, contrasts[lane], trial)

@@ -7,6 +7,8 @@ from typing import Any
 from duelist.core.checks import one_of
 from duelist.policies.colstim import CoLSTIM
 from duelist.policies.fgts import FGTS
+from duelist.policies.finite_models import FiniteModels
+from duelist.policies.foresight import Foresight
 from duelist.policies.maxinp import MaxInP
 from duelist.policies.maxpairucb import MaxPairUCB
 from duelist.policies.stad import StaD
@@ -22,6 +24,8 @@ POLICIES: dict[str, type[Any]] = {
     "VACDB": VACDB,
     "StaD": StaD,
     "SupCoLSTIM": SupCoLSTIM,
+    "FiniteModels": FiniteModels,
+    "Foresight": Foresight,
     "Uniform": Uniform,
 }
 

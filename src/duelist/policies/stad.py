@@ -16,7 +16,7 @@ import numpy as np
 from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray, IntArray, finite_number, one_of, whole_number
 from duelist.core.duels import Duels
-from duelist.core.lanes import PerLane, Problem
+from duelist.core.lanes import PerLane, Problem, check_per_lane
 from duelist.core.streams import Streams
 from duelist.policies.layers import (
     LayeredState,
@@ -31,15 +31,20 @@ from duelist.policies.ucb import check_ucb
 EXPLORE = ("optimistic", "widest")
 
 
+def stop_width(radius: FloatArray, horizon: int) -> FloatArray:
+    """1 / (beta sqrt(T)), the width (lanes,) below which a stage exploits."""
+    return 1.0 / (radius * math.sqrt(horizon))
+
+
 @dataclass(frozen=True, kw_only=True)
 class StaD:
     """Eliminate arms stage by stage.
 
     Args:
-        radius: confidence radius: the margin of elimination is 2^-l radius; a sequence is one a lane.
+        radius: confidence radius, above 0: the margin of elimination is 2^-l radius; a sequence is one a lane.
         ridge: lambda of every stage's fit and matrix.
         explore: which pair wider than 2^-l to play: "optimistic" or "widest".
-        layers: number of stages; None for enough to last the horizon.
+        layers: number of stages, at least 2; None for enough to last the horizon.
         horizon: T, for the stop test; None takes the simulation's, and where nobody knows it the rounds asked so far.
         same_arm: "allow" lets an arm meet itself when exploiting, "different" does not; "auto" allows it in simulation only.
 
@@ -60,10 +65,11 @@ class StaD:
 
     def __post_init__(self) -> None:
         check_ucb(self.radius, finite_number("ridge", self.ridge, above=0.0), self.same_arm)
+        check_per_lane("radius", self.radius, above=0.0)  # the stop test divides by it
         one_of("explore", self.explore, EXPLORE)
-        layer_count(self.layers, self.horizon)
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
+        layer_count(self.layers, self.horizon)
 
     def start(self, problem: Problem, streams: Streams) -> LayeredState:  # noqa: ARG002 - a policy's signature
         """Nothing learnt in any stage."""
@@ -72,9 +78,7 @@ class StaD:
 
     def choose(self, state: LayeredState, actions: ActionSet, streams: Streams) -> tuple[Duels, LayeredState]:
         """Walk up the stages until one exploits or explores."""
-        # A radius of 0 trusts every estimate: the first stage exploits at once.
-        with np.errstate(divide="ignore"):
-            stop = 1.0 / (state.radius * math.sqrt(state.horizon or state.asked + 1))
+        stop = stop_width(state.radius, state.horizon or state.asked + 1)
         return choose_layered(self, state, actions, streams, rule=self.explore, stop=stop, weigh_by_width=False)
 
     def learn(self, state: LayeredState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> LayeredState:

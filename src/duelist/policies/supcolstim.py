@@ -32,6 +32,11 @@ from duelist.policies.layers import (
 from duelist.policies.ucb import check_ucb
 
 
+def stop_width(horizon: int) -> float:
+    """SupLinUCB's 1 / sqrt(T), the width below which a layer exploits."""
+    return 1.0 / math.sqrt(horizon)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SupCoLSTIM:
     """Play CoLSTIM's rule inside layers of accuracy.
@@ -41,7 +46,7 @@ class SupCoLSTIM:
         perturbation: factor of the leader's noise.
         clip: C, the largest noise; None for sqrt(d log T).
         ridge: lambda of every layer's fit and matrix.
-        layers: how many; None for enough to last the horizon.
+        layers: how many, at least 2; None for enough to last the horizon.
         horizon: T; None takes the simulation's, and where nobody knows it the rounds asked so far.
         same_arm: "allow" lets an arm meet itself when exploiting, "different" does not; "auto" allows it in simulation only.
 
@@ -66,9 +71,9 @@ class SupCoLSTIM:
         finite_number("perturbation", self.perturbation, at_least=0.0)
         if self.clip is not None:
             finite_number("clip", self.clip, above=0.0)
-        layer_count(self.layers, self.horizon)
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
+        layer_count(self.layers, self.horizon)
 
     def start(self, problem: Problem, streams: Streams) -> LayeredState:  # noqa: ARG002 - a policy's signature
         """Nothing learnt in any layer."""
@@ -81,7 +86,7 @@ class SupCoLSTIM:
         noise = self.perturbation * coupled_noise(
             require_finite(self, actions), streams, state.asked, since=state.asked, horizon=horizon, clip=self.clip
         )
-        stop = np.full(len(state.radius), 1.0 / math.sqrt(horizon))
+        stop = np.full(len(state.radius), stop_width(horizon))
         return choose_layered(self, state, actions, streams, rule="perturbed", stop=stop, weigh_by_width=False, noise=noise)
 
     def learn(self, state: LayeredState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> LayeredState:

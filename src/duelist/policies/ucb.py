@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray, finite_number, one_of
+from duelist.core.checks import FloatArray, IntArray, one_of
 from duelist.core.duels import Duels
+from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
-from duelist.core.lanes import PerLane, Problem, per_lane
+from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stream_kernels import arm_uniforms
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
@@ -56,10 +57,8 @@ class UCBState(NamedTuple):
 
 def check_ucb(radius: PerLane, ridge: PerLane, same_arm: str) -> None:
     """Check the hyper-parameters that all of these policies have."""
-    for value in np.atleast_1d(radius):
-        finite_number("radius", float(value), at_least=0.0)
-    for value in np.atleast_1d(ridge):
-        finite_number("ridge", float(value), above=0.0)
+    check_per_lane("radius", radius, at_least=0.0)
+    check_per_lane("ridge", ridge, above=0.0)
     one_of("same_arm", same_arm, SAME_ARM)
 
 
@@ -118,9 +117,17 @@ class Candidates(NamedTuple):
     priority: FloatArray
 
 
-def candidates(policy: object, actions: ActionSet, streams: Streams, asked: int) -> Candidates:
-    """Arms and their random priorities, which break ties by content and not by row."""
+def candidates(policy: object, actions: ActionSet, theta: FloatArray, streams: Streams, asked: int) -> Candidates:
+    """Arms and their random priorities, which break ties by content and not by row.
+
+    Arms must be of the lanes and the dimension of theta (lanes, ..., dim): kernels would read beyond other ones.
+    """
     finite = require_finite(policy, actions)
+    if (finite.lanes, finite.dim) != (theta.shape[0], theta.shape[-1]):
+        raise InvalidInputError(
+            f"the action set must have {theta.shape[0]} lane(s) of dimension {theta.shape[-1]}; got {finite.lanes} of "
+            f"dimension {finite.dim}. Offer arms of the shape that the policy was started with."
+        )
     priority = np.empty((finite.lanes, finite.n_arms))
     arm_uniforms(priority, finite.fingerprints, streams.keys("ties"), asked)
     return Candidates(finite.columns, priority)

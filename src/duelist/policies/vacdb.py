@@ -13,6 +13,7 @@ Reference: Di, Jin, Wu, Zhao, Farnoud & Gu (2023), Variance-Aware Regret Bounds 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,16 @@ from duelist.policies.ucb import check_ucb
 EXPLORE = ("optimistic", "widest")
 
 
+def stop_width(horizon: int) -> float:
+    """The authors' alpha = T^-3/2, the width below which a layer exploits."""
+    return 1.0 / (horizon * math.sqrt(horizon))
+
+
+def layer_ridges(n_layers: int) -> FloatArray:
+    """2^-2l for l = 1, 2, ..., what each layer's fit and matrix start from: (n_layers,)."""
+    return 4.0 ** -np.arange(1.0, 1.0 + n_layers)
+
+
 @dataclass(frozen=True, kw_only=True)
 class VACDB:
     """Eliminate arms in layers of accuracy, with duels weighted by their width.
@@ -43,7 +54,7 @@ class VACDB:
         radius: beta, of every layer: the margin of elimination and the weight of optimism; a sequence is one a lane.
         explore: which pair wider than 2^-l to play: the "optimistic" one (largest <theta_l, x + y> + radius |x - y|) or the
             "widest". The authors leave it open.
-        layers: how many; None for enough to last the horizon.
+        layers: how many, at least 2; None for enough to last the horizon.
         horizon: T, for the width alpha = T^-1.5 below which a layer exploits; None takes the simulation's, and where nobody
             knows it the rounds asked so far.
         same_arm: "allow" lets an arm meet itself when exploiting, "different" does not; "auto" allows it in simulation only.
@@ -65,18 +76,18 @@ class VACDB:
     def __post_init__(self) -> None:
         check_ucb(self.radius, 1.0, self.same_arm)
         one_of("explore", self.explore, EXPLORE)
-        layer_count(self.layers, self.horizon)
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
+        layer_count(self.layers, self.horizon)
 
     def start(self, problem: Problem, streams: Streams) -> LayeredState:  # noqa: ARG002 - a policy's signature
         """Nothing learnt in any layer."""
-        levels = np.arange(1.0, 1.0 + layer_count(self.layers, self.horizon or problem.horizon))
-        return start_layers(problem, radius=self.radius, ridge=4.0**-levels, horizon=self.horizon, same_arm=self.same_arm)
+        ridge = layer_ridges(layer_count(self.layers, self.horizon or problem.horizon))
+        return start_layers(problem, radius=self.radius, ridge=ridge, horizon=self.horizon, same_arm=self.same_arm)
 
     def choose(self, state: LayeredState, actions: ActionSet, streams: Streams) -> tuple[Duels, LayeredState]:
         """Walk up the layers until one exploits or explores."""
-        stop = np.full(len(state.radius), float(state.horizon or state.asked + 1) ** -1.5)
+        stop = np.full(len(state.radius), stop_width(state.horizon or state.asked + 1))
         return choose_layered(self, state, actions, streams, rule=self.explore, stop=stop, weigh_by_width=True)
 
     def learn(self, state: LayeredState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> LayeredState:

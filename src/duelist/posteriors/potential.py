@@ -7,8 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray
 from duelist.core.errors import ImproperPosteriorError, InvalidInputError
+from duelist.core.support import side_by_side
 from duelist.posteriors.potential_kernels import LinearTerms, evaluate
 from duelist.posteriors.priors import Prior
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
@@ -25,6 +27,7 @@ class LinearPotential:
         chains: draws a lane, 2 for a duel.
         dim: length of theta.
         observations: number of duels behind the likelihood; samplers renew what they tuned as it grows.
+        memory: what those duels add up to where old ones are discounted; None if each counts in full.
         exact_rows: distinct contrasts up to which a sampler must read them one by one; beyond, it may put a second-order
             expansion in their place. None for always one by one.
 
@@ -32,10 +35,18 @@ class LinearPotential:
     """
 
     def __init__(
-        self, *terms: Term, lanes: int, chains: int, dim: int, observations: int = 0, exact_rows: int | None = None
+        self,
+        *terms: Term,
+        lanes: int,
+        chains: int,
+        dim: int,
+        observations: int = 0,
+        memory: float | None = None,
+        exact_rows: int | None = None,
     ) -> None:
         self.lanes, self.chains, self.dim = lanes, chains, dim
         self.observations, self.exact_rows = observations, exact_rows
+        self.memory = float(observations) if memory is None else memory
         self._terms: dict[type, Term] = {}
         for term in terms:
             if type(term) in self._terms:
@@ -73,8 +84,26 @@ class LinearPotential:
                 )
 
     @cached_property
+    def open_sets(self) -> tuple[tuple[ActionSet, float], ...]:
+        """Action sets of the Feel-Good term that have no closed form, and how often each was offered."""
+        feel_good = self._terms.get(FeelGoodTerm)
+        support = feel_good.support if isinstance(feel_good, FeelGoodTerm) else None
+        return () if support is None else support.open_sets
+
+    @property
     def packed(self) -> LinearTerms:
-        """The terms as flat arrays for kernels; a missing term is an empty one."""
+        """The terms as flat arrays for kernels, where they say everything about the potential."""
+        if self.open_sets:
+            kinds = sorted({type(actions).__name__ for actions, _ in self.open_sets})
+            raise InvalidInputError(
+                f"this sampler is compiled and cannot ask {', '.join(kinds)} for its best arm, which the Feel-Good term needs. "
+                f'Use sampler="mala", or mu=0 for plain Thompson sampling.'
+            )
+        return self.packed_but_open_sets
+
+    @cached_property
+    def packed_but_open_sets(self) -> LinearTerms:
+        """The terms as flat arrays for kernels; a missing term is an empty one, and open sets are missing."""
         likelihood, feel_good = self._terms.get(PreferenceTerm), self._terms.get(FeelGoodTerm)
         zero = np.zeros(self.lanes)
         if isinstance(likelihood, PreferenceTerm):
@@ -85,10 +114,20 @@ class LinearPotential:
             n_rows, eta = np.zeros(self.lanes, dtype=np.int64), zero
         if isinstance(feel_good, FeelGoodTerm):
             sets, repeats, adversary, mu = feel_good.sets, feel_good.repeats, feel_good.adversary, feel_good.mu
-            ball_reach = feel_good.ball_reach
+            ball_reach, support = feel_good.ball_reach, feel_good.support
         else:
             sets, repeats = np.zeros((self.lanes, 0, self.dim, 0)), np.zeros(0)
-            adversary, mu, ball_reach = np.zeros((self.lanes, self.chains, self.dim)), zero, 0.0
+            adversary, mu, ball_reach, support = np.zeros((self.lanes, self.chains, self.dim)), zero, 0.0, None
+        if support is None:
+            # An empty last axis, so that kernels pay nothing for boxes where there are none.
+            spread, shapes, shape_repeats = zero[:, None][:, :0], np.zeros((self.lanes, 0, self.dim, self.dim)), zero[:0]
+        else:
+            spread, shapes, shape_repeats = support.spread, support.shapes, support.shape_repeats
+            # <centre, theta> counts for the set as <adversary, theta> counts against it.
+            adversary = adversary - support.centre[:, None]
+            if support.point_repeats.size:
+                sets = side_by_side([sets[:, : len(repeats)], support.points])
+                repeats = np.concatenate([repeats, support.point_repeats])
         return LinearTerms(
             np.full(self.lanes, float(self.prior.precision)),
             float(self.prior.radius),
@@ -102,6 +141,9 @@ class LinearPotential:
             adversary,
             mu,
             ball_reach,
+            spread,
+            shapes,
+            shape_repeats,
             np.zeros((self.lanes, 0)),
             np.zeros((self.lanes, 0)),
             np.zeros((self.lanes, 0, 0)),
@@ -112,7 +154,7 @@ class LinearPotential:
         """Whether there are more distinct contrasts in some lane than a sampler has to read one by one."""
         if self.exact_rows is None or self.observations <= self.exact_rows:
             return False
-        return int(self.packed.n_rows.max()) > self.exact_rows
+        return int(self.packed_but_open_sets.n_rows.max()) > self.exact_rows
 
     def expanded(self, reference: FloatArray, slope: FloatArray, quadratic: FloatArray) -> LinearTerms:
         """The terms with the expansion of the likelihood around `reference` in place of its contrasts."""
@@ -128,16 +170,22 @@ class LinearPotential:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Potential at theta (lanes, chains, dim): (lanes, chains)."""
-        return self._evaluate(theta)[0]
+        return self.value_and_gradient(theta)[0]
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Gradient at theta (lanes, chains, dim), of the same shape; a subgradient where two arms tie."""
-        return self._evaluate(theta)[1]
+        return self.value_and_gradient(theta)[1]
 
-    def _evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both at once, at theta (lanes, chains, dim)."""
         if theta.shape != (self.lanes, self.chains, self.dim):
             wanted = (self.lanes, self.chains, self.dim)
             raise InvalidInputError(f"theta must be {wanted}, as (lanes, chains, dim); got {theta.shape}.")
         values, gradients = np.empty(theta.shape[:2]), np.empty(theta.shape)
-        evaluate(np.ascontiguousarray(theta), self.packed, values, gradients)
+        evaluate(np.ascontiguousarray(theta), self.packed_but_open_sets, values, gradients)
+        for actions, repeats in self.open_sets:
+            weight = repeats * self.packed_but_open_sets.mu[:, None]
+            best = actions.best(theta)
+            values -= weight * best.value
+            gradients -= weight[..., None] * best.features
         return values, gradients

@@ -28,6 +28,9 @@ class LinearTerms(NamedTuple):
     adversary: FloatArray  # (lanes, chains, dim)
     mu: FloatArray  # (lanes,)
     ball_reach: float
+    spread: FloatArray  # (lanes, dim)
+    shapes: FloatArray  # (lanes, n_shapes, dim, dim)
+    shape_repeats: FloatArray  # (n_shapes,)
     # A second-order expansion that stands for contrasts that are not listed above; dim 0 for none.
     reference: FloatArray  # (lanes, dim)
     slope: FloatArray  # (lanes, dim)
@@ -42,6 +45,28 @@ def _set_to_prior(gradient: FloatArray, theta: FloatArray, precision: float) -> 
         squared += theta[i] * theta[i]
         gradient[i] = precision * theta[i]
     return squared
+
+
+@kernel
+def _add_ellipsoid(gradient: FloatArray, theta: FloatArray, shape: FloatArray, weight: float) -> float:
+    """Return weight * |shape^T theta| and subtract its gradient, weight * shape v with v = shape^T theta of length 1."""
+    dim = theta.shape[0]
+    squared = 0.0
+    for j in range(dim):
+        pulled = 0.0
+        for i in range(dim):
+            pulled += shape[i, j] * theta[i]
+        squared += pulled * pulled
+    if squared == 0.0:
+        return 0.0
+    length = math.sqrt(squared)
+    for j in range(dim):
+        pulled = 0.0
+        for i in range(dim):
+            pulled += shape[i, j] * theta[i]
+        for i in range(dim):
+            gradient[i] -= weight * shape[i, j] * pulled / length
+    return weight * length
 
 
 @kernel
@@ -72,6 +97,14 @@ def add_feel_good(
             value -= weight * length
             for i in range(theta.shape[0]):
                 gradient[i] -= weight * theta[i] / length
+    for i in range(terms.spread.shape[1]):
+        # Boxes: w_i |theta_i| an axis, with the same kink at 0.
+        weight = mu * terms.spread[lane, i]
+        value -= weight * abs(theta[i])
+        if theta[i] != 0.0:
+            gradient[i] -= math.copysign(weight, theta[i])
+    for s in range(terms.shape_repeats.shape[0]):
+        value -= _add_ellipsoid(gradient, theta, terms.shapes[lane, s], mu * terms.shape_repeats[s])
     return value
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from duelist.core.checks import FloatArray
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import Statistics
+from duelist.core.support import Support
 from duelist.posteriors.priors import Prior
 
 
@@ -41,6 +42,7 @@ class FeelGoodTerm:
         mu: (lanes,) weight.
         ball_reach: sum of the radii of the balls among the action sets of past rounds: their support functions add up to
             ball_reach * |theta|.
+        support: the sum of the support functions of other continuous sets; None for none.
     """
 
     sets: FloatArray
@@ -48,16 +50,18 @@ class FeelGoodTerm:
     adversary: FloatArray
     mu: FloatArray
     ball_reach: float = 0.0
+    support: Support | None = None
 
     @classmethod
     def of(cls, statistics: Statistics, mu: FloatArray) -> FeelGoodTerm:
         """The tilt of both draws of a duel, from a history that keeps its action sets."""
-        if statistics.repeats.sum() == 0 and statistics.ball_reach == 0 and statistics.adversary.any():
+        kept = statistics.repeats.sum() > 0 or statistics.ball_reach > 0 or statistics.support is not None
+        if not kept and statistics.adversary.any():
             raise InvalidInputError(
                 "the Feel-Good term needs the action set of every past round, and this history did not keep them. "
                 "Start it with History.start(..., keep_sets=True)."
             )
-        return cls(statistics.sets, statistics.repeats, statistics.adversary, mu, statistics.ball_reach)
+        return cls(statistics.sets, statistics.repeats, statistics.adversary, mu, statistics.ball_reach, statistics.support)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from duelist.preferences.logistic_kernels import fit_lane
 
 _TOLERANCE = 1e-6  # on the Newton decrement: the mode to a thousandth of a posterior sd
 _MAX_ITERATIONS = 100
-_GROWTH = 20  # renew when the number of duels has grown by a twentieth
+_GROWTH = 20  # renew when the number of duels has grown by a twentieth, or a twentieth of what is remembered is new
 
 
 class Curvature(NamedTuple):
@@ -79,9 +79,9 @@ def flat_precision(potential: LinearPotential) -> float:
 def renewed(curvature: Curvature, potential: LinearPotential) -> Curvature:
     """The curvature for this potential: the old one while the data have hardly grown, else a new one."""
     seen = curvature.observations
-    if seen >= 0 and seen <= potential.observations <= seen + seen // _GROWTH:
+    if seen >= 0 and seen <= potential.observations <= seen + min(seen, int(potential.memory)) // _GROWTH:
         return curvature
-    terms = potential.packed
+    terms = potential.packed_but_open_sets  # the Feel-Good tilt has no say in the curvature
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
     flags = np.empty(potential.lanes, dtype=np.int64)
     curvature_lanes(mode, whitener, terms, flat_precision(potential), flags)

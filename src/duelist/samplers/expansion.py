@@ -96,8 +96,10 @@ def covering(expansion: Expansion, curvature: Curvature, potential: LinearPotent
     """The expansion of all duels of this potential around the mode of `curvature`."""
     terms = potential.packed
     grown = potential.observations - expansion.observations
-    # Every new duel a new contrast: then the old ones are as they were, and only the new ones have to be read.
-    appended = expansion.observations >= 0 and bool((terms.n_rows - expansion.n_rows == grown).all())
+    # Every new duel a new contrast: then the old ones are as they were, and only the new ones have to be read. Where old
+    # duels are discounted they are not as they were.
+    kept = not grown or potential.memory >= potential.observations
+    appended = kept and expansion.observations >= 0 and bool((terms.n_rows - expansion.n_rows == grown).all())
     if appended and expansion.centred == curvature.observations:
         if not grown:
             return expansion

@@ -27,8 +27,9 @@ from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, scratch_for, value_and_gradient
 from duelist.posteriors.priors import Prior
+from duelist.samplers.any_potential import mala_walk
 from duelist.samplers.base import Trace, prior_draws
-from duelist.samplers.curvature import Curvature, unknown_curvature
+from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
 from duelist.samplers.expansion import Expansion, no_expansion, shaped
 
 _TARGET_ACCEPTANCE = 0.574
@@ -176,6 +177,8 @@ class MALA:
     def _move(
         self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int, *, draws: int
     ) -> tuple[MALAChains, FloatArray, Trace]:
+        if potential.open_sets:
+            return self._walk(potential, chains, streams, round_, attempt, draws=draws)
         curvature, expansion, terms = shaped(chains.curvature, chains.expansion, potential)
         position = chains.position.copy()
         lanes, n_chains, dim = position.shape
@@ -197,20 +200,31 @@ class MALA:
             trace.energy,
         )
         if bad_lane >= 0:
-            raise NonFiniteError(
-                f"the potential at the chain's position in lane {bad_lane} is not finite. Features this large overflow; "
-                f"scale them so that |<theta, z>| stays below a few hundred."
-            )
-        moved = MALAChains(
-            position=position,
-            log_step=chains.log_step,
-            curvature=curvature,
-            expansion=expansion,
-            accepted=chains.accepted + steps * acceptance,
-            proposed=chains.proposed + steps,
-            calls=chains.calls + 1,
+            raise _not_finite(bad_lane)
+        moved = chains._replace(curvature=curvature, expansion=expansion)
+        return _after(moved, position, acceptance, steps), acceptance, trace
+
+    def _walk(
+        self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int, *, draws: int
+    ) -> tuple[MALAChains, FloatArray, Trace]:
+        """`_move` for a potential that has to ask action sets for their best arm."""
+        chains = chains._replace(curvature=renewed(chains.curvature, potential))
+        steps = self.steps * max(draws, 1)
+        walk = mala_walk(
+            potential,
+            chains.position,
+            chains.log_step,
+            chains.curvature.whitener,
+            streams.keys("sampler"),
+            round_=round_,
+            first_substream=attempt * chains.position.shape[1],
+            steps=steps,
+            keep_every=self.steps,
+            kept=draws,
         )
-        return moved, acceptance, trace
+        if not np.isfinite(walk.started_at).all():
+            raise _not_finite(int(np.argmin(np.isfinite(walk.started_at).all(axis=1))))
+        return _after(chains, walk.position, walk.acceptance, steps), walk.acceptance, Trace(walk.path, walk.energy)
 
     def report(self, chains: MALAChains) -> dict[str, FloatArray]:
         """Mean acceptance probability and step size, one a lane."""
@@ -218,3 +232,19 @@ class MALA:
             "acceptance": chains.accepted.mean(axis=1) / max(chains.proposed, 1),
             "step_size": np.exp(chains.log_step).mean(axis=1),
         }
+
+
+def _after(chains: MALAChains, position: FloatArray, acceptance: FloatArray, steps: int) -> MALAChains:
+    return chains._replace(
+        position=position,
+        accepted=chains.accepted + steps * acceptance,
+        proposed=chains.proposed + steps,
+        calls=chains.calls + 1,
+    )
+
+
+def _not_finite(lane: int) -> NonFiniteError:
+    return NonFiniteError(
+        f"the potential at the chain's position in lane {lane} is not finite. Features this large overflow; "
+        f"scale them so that |<theta, z>| stays below a few hundred."
+    )

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
 from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
 from duelist.service.arena import Arena
 from duelist.service.building import items_of, spec_of
-from duelist.service.doors import Admin, AdminArena, ItemPath, Shown, TheCaller, TheService, VotedArena, refusals
+from duelist.service.doors import Admin, AdminArena, ItemPath, TheCaller, TheService, VotedArena, refusals
 from duelist.service.events import Event
 from duelist.service.hall import Hall, try_out
 from duelist.service.outcomes import Outcome
 from duelist.service.schemas import ArenaInfo, ArenaList, ItemChange, ItemInfo, ItemList, NewArena, NewItems
 
-router = APIRouter(tags=["arenas"])
+router = APIRouter(prefix="/api/v1", tags=["arenas"])
 
 
 @router.get("/arenas", responses=refusals())
-def list_arenas(service: TheService, caller: TheCaller, _key: Annotated[Any, Shown]) -> ArenaList:
+def list_arenas(service: TheService, caller: TheCaller) -> ArenaList:
     """The arenas that the key opens."""
     shown = service.ledger.read(
         lambda hall: [arena_info(arena) for arena in hall.arenas.values() if caller.scope in ("", arena.spec.id)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, Response
 
 from duelist.service.arena import Arena
-from duelist.service.beliefs import LEVEL
+from duelist.service.beliefs import LEVEL, predict
 from duelist.service.decisions import ASKED
 from duelist.service.doors import AdminArena, AskPath, TheService, refusals
+from duelist.service.errors import ConflictError, RefusedError
 from duelist.service.events import Event
 from duelist.service.explain import Side, explain
 from duelist.service.export import as_csv, as_parquet, table_of
@@ -22,12 +24,15 @@ from duelist.service.schemas import (
     Leaderboard,
     LeaderboardRow,
     NewImport,
+    Prediction,
+    PredictionRequest,
+    PredictionRow,
     Timeline,
     TimelineBucket,
 )
 from duelist.service.timeline import timeline
 
-router = APIRouter(tags=["insight"])
+router = APIRouter(prefix="/api/v1", tags=["insight"])
 _FILES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One row a comparison.",
@@ -63,6 +68,32 @@ def leaderboard(service: TheService, arena: AdminArena) -> Leaderboard:
         )
 
     return service.ledger.read(shown)
+
+
+@router.post("/arenas/{arena}/predictions", responses=refusals(400, 404, 409))
+def predictions(service: TheService, arena: AdminArena, body: PredictionRequest) -> Prediction:
+    """What is believed of items with these features, in an arena whose features come with each ask. Nothing is asked."""
+    spec = service.arena(arena).spec
+    if spec.features != "request":
+        raise ConflictError("this arena knows its items' features; the leaderboard says what is believed of them.")
+    items = list(body.features)
+
+    def check(hall: Hall) -> None:
+        for item in items:
+            hall.arena(arena).number_of(item)
+            if len(body.features[item]) != spec.dim:
+                raise RefusedError(f"features of item {item!r} must have length {spec.dim}; got {len(body.features[item])}.")
+
+    service.ledger.read(check)
+    beliefs = service.beliefs(arena)
+    mean, low, high, best = predict(beliefs.theta, np.array([body.features[item] for item in items]))
+    rows = [
+        PredictionRow(
+            item=items[n], utility=float(mean[n]), low=float(low[n]), high=float(high[n]), probability_best=float(best[n])
+        )
+        for n in np.argsort(-mean, kind="stable")
+    ]
+    return Prediction(arena=arena, rows=rows, level=LEVEL, revision=beliefs.revision)
 
 
 @router.get("/arenas/{arena}/timeline", responses=refusals(404))

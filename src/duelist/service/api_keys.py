@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
 from fastapi import APIRouter, Request, Response
 
-from duelist.service.doors import Admin, KeyPath, Shown, TheCaller, TheService, refusals
+from duelist.service.doors import Admin, KeyPath, TheCaller, TheService, refusals
 from duelist.service.errors import ConflictError, MissingKeyError, NotFoundError
 from duelist.service.events import Event
 from duelist.service.hall import Hall
@@ -14,7 +12,7 @@ from duelist.service.keys import Key, digest_of, new_key, new_secret
 from duelist.service.schemas import KeyInfo, KeyList, MadeKey, NewKey, NewSession, SessionInfo
 from duelist.service.sessions import COOKIE
 
-router = APIRouter(tags=["keys"])
+router = APIRouter(prefix="/api/v1", tags=["keys"])
 
 
 def key_event(key: Key) -> Event:
@@ -69,7 +67,7 @@ async def revoke_key(service: TheService, _caller: Admin, key: KeyPath) -> None:
 
 
 @router.get("/session", responses=refusals())
-def get_session(caller: TheCaller, _key: Annotated[Any, Shown]) -> SessionInfo:
+def get_session(caller: TheCaller) -> SessionInfo:
     """What the caller may do."""
     return SessionInfo(role=caller.role, arena=caller.scope or None)
 

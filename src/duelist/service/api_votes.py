@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from duelist.service.arena import Arena
 from duelist.service.decisions import HELD, Decision
@@ -14,11 +14,11 @@ from duelist.service.hall import Hall
 from duelist.service.outcomes import Outcome, to_sides
 from duelist.service.schemas import AnswerInfo, AskInfo, Candidate, NewAnswer, NewAsk, UndoRequest
 
-router = APIRouter(tags=["votes"])
+router = APIRouter(prefix="/api/v1", tags=["votes"])
 
 
-@router.post("/arenas/{arena}/asks", status_code=201, responses=refusals(400, 404, 409, 503))
-async def ask(service: TheService, arena: VotedArena, body: NewAsk | None = None) -> AskInfo:
+@router.post("/arenas/{arena}/asks", status_code=201, response_model=AskInfo, responses=refusals(400, 404, 409, 503))
+async def ask(service: TheService, arena: VotedArena, body: NewAsk | None = None) -> Response:
     """Ask for a pair. Which candidate stands on the left is drawn at random and written down."""
     request = (body.request_id if body else None) or ""
     features = body.features if body else None
@@ -40,7 +40,7 @@ async def ask(service: TheService, arena: VotedArena, body: NewAsk | None = None
     made = await service.happen(decide, outcome)
     if not repeated:
         service.metrics.asks.inc()
-    return made
+    return _written(made, 201)
 
 
 @router.get("/arenas/{arena}/asks/{ask}", responses=refusals(404))
@@ -49,8 +49,8 @@ def get_ask(service: TheService, arena: VotedArena, ask: AskPath) -> AskInfo:
     return service.ledger.read(lambda hall: ask_info(hall.arena(arena), hall.arena(arena).decision(ask)))
 
 
-@router.put("/arenas/{arena}/asks/{ask}/answer", responses=refusals(400, 404, 409, 503))
-async def tell(service: TheService, arena: VotedArena, ask: AskPath, body: NewAnswer) -> AnswerInfo:
+@router.put("/arenas/{arena}/asks/{ask}/answer", response_model=AnswerInfo, responses=refusals(400, 404, 409, 503))
+async def tell(service: TheService, arena: VotedArena, ask: AskPath, body: NewAnswer) -> Response:
     """Answer an ask. The same answer again changes nothing; another one is refused."""
 
     def decide(hall: Hall, at: int) -> Event | None:
@@ -66,7 +66,7 @@ async def tell(service: TheService, arena: VotedArena, ask: AskPath, body: NewAn
     answer = await service.happen(decide, outcome)
     if not answer.repeated:
         service.metrics.answers.labels(answer.outcome).inc()
-    return answer
+    return _written(answer, 200)
 
 
 @router.post("/arenas/{arena}/asks/{ask}/undo", responses=refusals(400, 404, 409, 503))
@@ -80,6 +80,11 @@ async def undo(service: TheService, arena: VotedArena, ask: AskPath, body: UndoR
     shown = await service.happen(decide, lambda hall, _event: ask_info(hall.arena(arena), hall.arena(arena).decision(ask)))
     service.metrics.undone.inc()
     return shown
+
+
+def _written(answer: AskInfo | AnswerInfo, status: int) -> Response:
+    """An answer as the framework would send it, without its second validation: these two routes are most of the traffic."""
+    return Response(answer.model_dump_json(), status_code=status, media_type="application/json")
 
 
 def ask_info(arena: Arena, decision: Decision) -> AskInfo:

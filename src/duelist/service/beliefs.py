@@ -114,6 +114,15 @@ def believe(evidence: Evidence) -> Beliefs:
     return Beliefs(theta, ranks, evidence.revision)
 
 
+def predict(theta: FloatArray, features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Mean, low, high and probability of being best, each (n,), of features (n, dim) under draws theta (draws, dim)."""
+    utilities = theta @ features.T
+    utilities = utilities - utilities.mean(axis=1, keepdims=True)
+    low, high = np.quantile(utilities, [_TAIL, 1.0 - _TAIL], axis=0)
+    best = np.bincount(utilities.argmax(axis=1), minlength=len(features)) / len(theta)
+    return utilities.mean(axis=0), low, high, best
+
+
 def posterior_draws(potential: LinearPotential, seed: int) -> FloatArray:
     """(draws, dim) from the posterior by preconditioned MALA, chains started at draws of the normal approximation."""
     streams = Streams(seed, [0])

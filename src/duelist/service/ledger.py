@@ -2,8 +2,8 @@
 
 A command decides, in its turn at the end of the journal, which event happens; the event is appended and applied, and the
 caller's future is done when it is durable. Other processes on the same journal are caught up with at the start of every turn,
-so several services may share it. Memory is ahead of the disk only by what waits for the present commit; should that fail, the hall is
-built again from what the journal really holds.
+so several services may share it. Memory is ahead of the disk only by what waits for the present commit; should that fail, the
+hall is built again from what the journal really holds.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Outcome = Callable[[Hall, Event | None], Result]
 
 SNAPSHOT_EVERY = 5000
 _NEVER = -1
+_GROWTH = 10
 
 
 class Counters(NamedTuple):
@@ -47,7 +48,8 @@ class Ledger:
 
     Args:
         journal: where events go.
-        snapshot_every: events after which a snapshot is kept, so that a restart need not replay them.
+        snapshot_every: events after which a snapshot is kept, so that a restart need not replay them; in a long journal the
+            next comes when it has grown by a tenth.
         clock: milliseconds since 1970.
     """
 
@@ -137,7 +139,8 @@ class Ledger:
             raise
         self._position = position
         self._counters = self._counters._replace(events=self._counters.events + 1)
-        if position - self._snapshot_position >= self._snapshot_every:
+        # A snapshot costs as much as the state is large: taken at every tenth of growth, it never becomes the main work.
+        if position - self._snapshot_position >= max(self._snapshot_every, position // _GROWTH):
             self._snapshot(turn)
         return result
 

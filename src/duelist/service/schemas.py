@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from duelist.service.arena_spec import FeatureKind
 from duelist.service.items import Format
 from duelist.service.keys import Role
-from duelist.service.outcomes import Standing, Verdict
+from duelist.service.outcomes import Verdict
 
 MAX_DIM = 512
 MAX_ITEMS_AT_ONCE = 256
@@ -145,6 +145,12 @@ class NewAsk(Request):
     features: Annotated[dict[ItemId, Features], Field(min_length=2, max_length=MAX_ITEMS_AT_ONCE)] | None = Field(
         default=None, description='Features of the items to choose from, by item id; only in arenas with features "request".'
     )
+
+
+class PredictionRequest(Request):
+    """Features of items to compare."""
+
+    features: Annotated[dict[ItemId, Features], Field(min_length=2, max_length=MAX_ITEMS_AT_ONCE)]
 
 
 class NewAnswer(Request):
@@ -293,6 +299,25 @@ class Leaderboard(Answer):
     revision: Whole = Field(description="Grows with every event of the arena.")
 
 
+class PredictionRow(Answer):
+    """What is believed of an item with the features that were sent."""
+
+    item: str
+    utility: float = Field(description="Posterior mean in log-odds, relative to the mean of the items sent.")
+    low: float
+    high: float
+    probability_best: Share
+
+
+class Prediction(Answer):
+    """Items by posterior mean utility, best first."""
+
+    arena: str
+    rows: list[PredictionRow]
+    level: Share
+    revision: Whole
+
+
 class TimelineBucket(Answer):
     """A stretch of time."""
 
@@ -385,6 +410,3 @@ class Health(Answer):
     arenas: Whole
     position: Whole = Field(description="Events in the journal.")
     notes: list[str] = Field(description="What was found when the journal was opened, such as a torn last record.")
-
-
-StandingName = Standing

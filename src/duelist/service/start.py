@@ -22,6 +22,7 @@ from duelist.service.keys import digest_of, new_key, new_secret
 from duelist.service.ledger import Ledger
 from duelist.service.settings import ServiceSettings
 
+_WAITING = 2048
 _POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -110,6 +111,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        bound.listen(_WAITING)  # from here on connections wait instead of being refused
     except OSError as error:
         bound.close()
         raise InvalidInputError(f"cannot listen on {host}:{port}: {error}. Choose another with --host and --port.") from error

@@ -1,0 +1,114 @@
+"""Metropolis-adjusted Langevin on any potential: the steps of `MALA` in NumPy, for potentials that no kernel can evaluate.
+
+The random numbers are those of the compiled sampler, so on a potential that both can evaluate both take the same path.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from duelist.core.checks import FloatArray
+from duelist.core.compiled import kernel
+from duelist.core.philox import fill_normals
+from duelist.core.streams import Keys
+
+
+class AnyPotential(Protocol):
+    """-log density up to a constant, for all lanes and chains at once."""
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Values (lanes, chains), infinite outside the support, and gradients of the shape of theta (lanes, chains, dim)."""
+
+
+class Walk(NamedTuple):
+    """Where a walk led.
+
+    Attributes:
+        position: (lanes, chains, dim) after the last step.
+        acceptance: (lanes, chains) mean acceptance probability.
+        path: (lanes, chains, kept, dim) after every `keep_every`-th step.
+        energy: (lanes, chains, kept) the potential there.
+        started_at: (lanes, chains) the potential before the first step; nothing moved in chains where it is not finite.
+    """
+
+    position: FloatArray
+    acceptance: FloatArray
+    path: FloatArray
+    energy: FloatArray
+    started_at: FloatArray
+
+
+@kernel
+def mala_randomness(noise: FloatArray, uniforms: FloatArray, keys: Keys, round_: int, first_substream: int) -> None:
+    """Fill noise (lanes, chains, steps, dim) and uniforms (lanes, chains, steps) with the numbers that `mala_lanes` uses."""
+    lanes, chains, steps, _ = noise.shape
+    for lane in range(lanes):
+        for chain in range(chains):
+            block = 1
+            for step in range(steps):
+                block, uniforms[lane, chain, step] = fill_normals(
+                    noise[lane, chain, step], keys[lane], block, round_, first_substream + chain
+                )
+
+
+def mala_walk(
+    potential: AnyPotential,
+    position: FloatArray,
+    log_step: FloatArray,
+    whitener: FloatArray,
+    keys: Keys,
+    *,
+    round_: int,
+    first_substream: int = 0,
+    steps: int,
+    keep_every: int = 1,
+    kept: int = 0,
+) -> Walk:
+    """Take `steps` steps with every chain.
+
+    Args:
+        potential: what to sample.
+        position: (lanes, chains, dim) where the chains stand.
+        log_step: (lanes, chains) logarithm of h in whitened coordinates.
+        whitener: (lanes, dim, dim) inverse of the lower Cholesky factor of a curvature; the identity for none.
+        keys: (lanes, 2) of the stream.
+        round_: names the random numbers, with `first_substream`.
+        first_substream: of the first chain.
+        steps: how many.
+        keep_every: how many steps apart the kept positions are.
+        kept: how many to keep.
+    """
+    lanes, chains, dim = position.shape
+    noise, uniforms = np.empty((lanes, chains, steps, dim)), np.empty((lanes, chains, steps))
+    mala_randomness(noise, uniforms, keys, round_, first_substream)
+    path, energy = np.empty((lanes, chains, kept, dim)), np.empty((lanes, chains, kept))
+    h = np.exp(log_step)[..., None]
+    theta = position.copy()
+    value, gradient = potential.value_and_gradient(theta)
+    started_at, accepted = value.copy(), np.zeros((lanes, chains))
+    slope = _times(whitener, gradient)
+    for step in range(steps):
+        move = h * noise[:, :, step] - 0.5 * h * h * slope
+        proposal = theta + _times(np.swapaxes(whitener, 1, 2), move)
+        new_value, new_gradient = potential.value_and_gradient(proposal)
+        new_slope = _times(whitener, new_gradient)
+        forward = (noise[:, :, step] ** 2).sum(axis=2)
+        backward = (((0.5 * h * h * new_slope - move) / h) ** 2).sum(axis=2)
+        possible = np.isfinite(new_value)
+        log_ratio = np.where(possible, value - np.where(possible, new_value, 0.0) + 0.5 * (forward - backward), -np.inf)
+        accepted += np.exp(np.minimum(0.0, log_ratio))
+        taken = np.log(uniforms[:, :, step]) < log_ratio
+        value = np.where(taken, new_value, value)
+        theta = np.where(taken[..., None], proposal, theta)
+        slope = np.where(taken[..., None], new_slope, slope)
+        place = (step + 1) // keep_every - 1
+        if (step + 1) % keep_every == 0 and place < kept:
+            path[:, :, place], energy[:, :, place] = theta, value
+    return Walk(theta, accepted / steps, path, energy, started_at)
+
+
+def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """(lanes, dim, dim) matrices times (lanes, chains, dim) vectors."""
+    return np.asarray(np.einsum("lij,lcj->lci", matrices, vectors))

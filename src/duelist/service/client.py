@@ -1,0 +1,279 @@
+"""A small client of the service: the standard library only, so that a program that votes needs nothing else installed.
+
+What is sent again after a lost connection counts once: asks carry a request id, answers are idempotent, imports have a batch
+name.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import secrets
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from duelist.core.errors import DuelistError, InvalidInputError
+
+_TRIES = 4
+_FIRST_PAUSE = 0.2
+
+
+class ClientError(DuelistError):
+    """The service refused, or could not be reached.
+
+    Attributes:
+        status: HTTP status; 0 where there was no answer.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A pair to show.
+
+    Attributes:
+        id: what the answer refers to.
+        arena: where it was asked.
+        left: id of the item on the left.
+        right: id of the item on the right.
+        left_content: what to show on the left.
+        right_content: what to show on the right.
+        probability: estimated probability with which this pair was chosen; None where the policy does not say.
+    """
+
+    id: str
+    arena: str
+    left: str
+    right: str
+    left_content: str
+    right_content: str
+    probability: float | None
+
+
+class Client:
+    """Talk to a service.
+
+    Args:
+        url: where it listens, such as "http://127.0.0.1:8000".
+        key: a key; role "vote" is enough to ask and tell.
+        timeout: seconds to wait for an answer.
+
+    A client may be used from several threads; each has its own connection.
+    """
+
+    def __init__(self, url: str, key: str, *, timeout: float = 30.0) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidInputError(f"url must be like http://host:port; got {url!r}.")
+        self._parts, self._key, self._timeout = parts, key, timeout
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._connections: list[http.client.HTTPConnection] = []
+
+    def create_arena(
+        self,
+        name: str,
+        items: Iterable[str | Mapping[str, Any]],
+        *,
+        arena: str | None = None,
+        question: str | None = None,
+        features: Literal["identity", "given", "text", "request"] = "identity",
+        dim: int | None = None,
+        policy: str = "FGTS",
+        settings: Mapping[str, float | str] | None = None,
+        prior_scale: float | None = None,
+        seed: int = 0,
+        undo_seconds: float | None = None,
+    ) -> str:
+        """Create an arena and return its id. An item is its text, or a mapping with name, content, format, id, features."""
+        body: dict[str, Any] = {
+            "name": name,
+            "items": [_item(item) for item in items],
+            "features": features,
+            "policy": {"name": policy, "settings": dict(settings or {})},
+            "seed": seed,
+        }
+        optional = {"id": arena, "question": question, "dim": dim, "undo_seconds": undo_seconds}
+        body.update({key: value for key, value in optional.items() if value is not None})
+        if prior_scale is not None:
+            body["policy"]["prior_scale"] = prior_scale
+        return str(self._json("POST", "/arenas", body, again=arena is not None)["id"])
+
+    def arenas(self) -> list[dict[str, Any]]:
+        """The arenas that the key opens."""
+        return list(self._json("GET", "/arenas")["arenas"])
+
+    def ask(self, arena: str, *, features: Mapping[str, Sequence[float]] | None = None) -> Ask:
+        """Ask for a pair. Features by item id are for arenas whose features come with the ask."""
+        body: dict[str, Any] = {"request_id": secrets.token_hex(16)}
+        if features is not None:
+            body["features"] = {item: [float(x) for x in row] for item, row in features.items()}
+        made = self._json("POST", f"{_arena(arena)}/asks", body)
+        left, right = made["left"], made["right"]
+        return Ask(made["id"], arena, left["item"], right["item"], left["content"], right["content"], made["probability"])
+
+    def tell(self, ask: Ask, outcome: Literal["left", "right", "tie", "both_bad", "skip"], *, voter: str | None = None) -> None:
+        """Answer an ask. Saying the same again changes nothing; saying something else is refused."""
+        body = {"outcome": outcome} if voter is None else {"outcome": outcome, "voter": voter}
+        self._json("PUT", f"{_arena(ask.arena)}/asks/{ask.id}/answer", body)
+
+    def tell_winner(self, ask: Ask, winner: str, *, voter: str | None = None) -> None:
+        """Answer an ask by the id of the item that won."""
+        if winner not in (ask.left, ask.right):
+            raise InvalidInputError(f"winner must be {ask.left!r} or {ask.right!r}; got {winner!r}.")
+        self.tell(ask, "left" if winner == ask.left else "right", voter=voter)
+
+    def undo(self, ask: Ask, *, voter: str) -> None:
+        """Take an answer back, in time."""
+        self._json("POST", f"{_arena(ask.arena)}/asks/{ask.id}/undo", {"voter": voter}, again=False)
+
+    def leaderboard(self, arena: str) -> list[dict[str, Any]]:
+        """Items, best first, with intervals and the probability that each is best."""
+        return list(self._json("GET", f"{_arena(arena)}/leaderboard")["rows"])
+
+    def predict(self, arena: str, features: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
+        """Items by what is believed of them with these features, best first. Nothing is asked."""
+        body = {"features": {item: [float(x) for x in row] for item, row in features.items()}}
+        return list(self._json("POST", f"{_arena(arena)}/predictions", body)["rows"])
+
+    def explain(self, ask: Ask) -> dict[str, Any]:
+        """Why a pair was chosen."""
+        return dict(self._json("GET", f"{_arena(ask.arena)}/asks/{ask.id}/explanation"))
+
+    def add_items(self, arena: str, items: Iterable[str | Mapping[str, Any]]) -> None:
+        """Add items while votes come in."""
+        self._json("POST", f"{_arena(arena)}/items", {"items": [_item(item) for item in items]}, again=False)
+
+    def set_active(self, arena: str, item: str, *, active: bool) -> None:
+        """Retire an item, or bring it back."""
+        self._json("PATCH", f"{_arena(arena)}/items/{urllib.parse.quote(item, safe='')}", {"active": active})
+
+    def import_votes(self, arena: str, votes: Iterable[tuple[str, str, str]], *, batch: str) -> int:
+        """Import past votes (first item, second item, outcome). Sent in parts; each counts once, however often it is sent.
+
+        Args:
+            arena: where to.
+            votes: outcome is "first", "second", "tie" or "both_bad".
+            batch: a name for this import. The same name and votes again change nothing.
+
+        Returns:
+            How many votes were sent.
+        """
+        rows = [{"first": first, "second": second, "outcome": outcome} for first, second, outcome in votes]
+        size = 5000
+        for part in range(0, len(rows), size):
+            body = {"batch": f"{batch}.{part // size}", "votes": rows[part : part + size]}
+            self._json("POST", f"{_arena(arena)}/imports", body)
+        return len(rows)
+
+    def export_csv(self, arena: str) -> str:
+        """Every comparison as CSV."""
+        return self._call("GET", f"{_arena(arena)}/votes?format=csv").decode()
+
+    def export_parquet(self, arena: str) -> bytes:
+        """Every comparison as Parquet."""
+        return self._call("GET", f"{_arena(arena)}/votes?format=parquet")
+
+    def make_key(self, label: str, *, role: Literal["vote", "admin"] = "vote", arena: str | None = None) -> str:
+        """Make a key and return its secret, which is shown this once."""
+        body = {"label": label, "role": role} if arena is None else {"label": label, "role": role, "arena": arena}
+        return str(self._json("POST", "/keys", body, again=False)["secret"])
+
+    def close(self) -> None:
+        """Close the connections of all threads. The client can be used again; it then connects anew."""
+        with self._lock:
+            for connection in self._connections:
+                connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _json(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:
+        text = self._call(method, path, None if body is None else json.dumps(body).encode(), again=again)
+        return json.loads(text) if text else None
+
+    def _call(self, method: str, path: str, body: bytes | None = None, *, again: bool = True) -> bytes:
+        """Send a request; where it counts once anyway, send it again after a lost connection or a plea to wait."""
+        pause = _FIRST_PAUSE
+        for left in reversed(range(_TRIES)):
+            try:
+                status, answer, wait = self._once(method, path, body)
+            except (OSError, http.client.HTTPException) as error:
+                self._connection().close()
+                if not left or not again:
+                    raise ClientError(0, f"{self._parts.geturl()} cannot be reached: {error}.") from error
+            else:
+                if status < 400:
+                    return answer
+                if status not in (429, 503) or not left or (status == 503 and not again):
+                    raise ClientError(status, _detail(answer, status))
+                pause = max(pause, wait)
+            time.sleep(pause)
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def _connection(self) -> http.client.HTTPConnection:
+        """This thread's connection. One that was closed opens again by itself."""
+        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout)
+            self._local.connection = connection
+            with self._lock:
+                self._connections.append(connection)
+        return connection
+
+    def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
+        connection = self._connection()
+        headers = {"Authorization": f"Bearer {self._key}"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        connection.request(method, f"{self._parts.path.rstrip('/')}/api/v1{path}", body=body, headers=headers)
+        answer = connection.getresponse()
+        wait = answer.headers.get("retry-after", "")
+        return answer.status, answer.read(), float(wait) if wait.isdigit() else 0.0
+
+
+def per_item(context: Sequence[float], items: Sequence[str]) -> dict[str, list[float]]:
+    """Features that let every item have its own taste: the context in the item's own block, zeros elsewhere.
+
+    With a context of length c and n items the arena's dim is c * n, and utility is <theta_item, context>.
+
+    Example:
+        >>> per_item([1.0, 0.5], ["small", "large"])
+        {'small': [1.0, 0.5, 0.0, 0.0], 'large': [0.0, 0.0, 1.0, 0.5]}
+    """
+    width = len(context)
+    return {
+        item: [0.0] * (place * width) + [float(x) for x in context] + [0.0] * ((len(items) - place - 1) * width)
+        for place, item in enumerate(items)
+    }
+
+
+def _arena(arena: str) -> str:
+    return f"/arenas/{urllib.parse.quote(arena, safe='')}"
+
+
+def _item(item: str | Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(item, str):
+        return dict(item)
+    first_line = item.strip().splitlines()[0][:80] if item.strip() else item
+    return {"name": first_line, "content": item}
+
+
+def _detail(answer: bytes, status: int) -> str:
+    try:
+        return str(json.loads(answer)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return f"the service answered {status}."

@@ -1,0 +1,162 @@
+"""Runs: their numbers are those of a plain loop, whoever computes them, and errors come out as themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import duelist
+from duelist.core.actions import ActionSet
+from duelist.core.checks import FloatArray, IntArray
+from duelist.core.duels import Duels
+from duelist.core.errors import InvalidInputError
+from duelist.core.lanes import Problem
+from duelist.core.streams import Streams
+from duelist.environments.linear_duels import LinearDuels
+from duelist.experiments.run import Run
+
+ENV = LinearDuels(dim=3, arms=6)
+COLUMNS = ("regret", "weak_regret", "yue_regret", "first", "second", "outcomes")
+
+
+def assert_same_run(one: Run, other: Run) -> None:
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    assert one.info.keys() == other.info.keys()
+    for name in one.info:
+        np.testing.assert_array_equal(one.info[name], other.info[name], err_msg=name)
+
+
+@pytest.mark.parametrize("env", [ENV, LinearDuels(dim=3, arms=6, fresh_arms=True, unit_norm=True)])
+def test_regret_is_what_a_plain_loop_over_the_arms_played_gives(env: LinearDuels) -> None:
+    run = duelist.simulate(duelist.FGTS(), env, rounds=120, trials=[4, 8], seed=5)
+    for lane, trial in enumerate(run.trials):
+        instance = env.instance(Streams(5, [trial]))
+        theta = instance.theta[0]
+        average = weak = yue = 0.0
+        for t in range(120):
+            utilities = [float(arm @ theta) for arm in instance.actions(t).features[0]]
+            first, second = utilities[run.first[lane, t]], utilities[run.second[lane, t]]
+            best = max(utilities)
+            average += best - (first + second) / 2
+            weak += best - max(first, second)
+            yue += sum(1 / (1 + math.exp(-(best - u))) - 0.5 for u in (first, second)) / 2
+            assert run.regret[lane, t] == pytest.approx(average, abs=1e-9)
+            assert run.weak_regret[lane, t] == pytest.approx(weak, abs=1e-9)
+            assert run.yue_regret[lane, t] == pytest.approx(yue, abs=1e-9)
+
+
+def test_regret_never_falls_and_the_final_one_is_the_last() -> None:
+    run = duelist.simulate(duelist.FGTS(), ENV, rounds=80, trials=3, seed=0)
+    assert (np.diff(run.regret, axis=1) > -1e-12).all()
+    np.testing.assert_array_equal(run.final_regret, run.regret[:, -1])
+    assert set(np.unique(run.outcomes)) == {-1, 1}
+    assert run.seconds > 0.0
+
+
+@pytest.mark.parametrize("workers", [2, 3, 50])
+def test_the_number_of_workers_changes_nothing(workers: int) -> None:
+    one = duelist.simulate(duelist.FGTS(), ENV, rounds=50, trials=5, seed=0, workers=1)
+    assert_same_run(one, duelist.simulate(duelist.FGTS(), ENV, rounds=50, trials=5, seed=0, workers=workers))
+
+
+def test_policies_meet_the_same_instances_and_the_same_noise() -> None:
+    env = LinearDuels(dim=2, arms=2)
+    one = duelist.simulate(duelist.Uniform(), env, rounds=200, trials=3, seed=0)
+    other = duelist.simulate(duelist.FGTS(same_arm="runner-up"), env, rounds=200, trials=3, seed=0)
+    # Where both happened to show the same pair in the same round, the same candidate won.
+    same = (one.first == other.first) & (one.second == other.second)
+    assert same.sum() > 200
+    np.testing.assert_array_equal(one.outcomes[same], other.outcomes[same])
+
+
+def test_trials_are_named_by_their_number() -> None:
+    several = duelist.simulate(duelist.Uniform(), ENV, rounds=20, trials=6, seed=0)
+    named = duelist.simulate(duelist.Uniform(), ENV, rounds=20, trials=[5, 3], seed=0)
+    assert (several.trials, named.trials) == ((0, 1, 2, 3, 4, 5), (5, 3))
+    np.testing.assert_array_equal(named.regret, several.regret[[5, 3]])
+
+
+def test_a_count_of_trials_may_come_from_numpy() -> None:
+    assert duelist.simulate(duelist.Uniform(), ENV, rounds=2, trials=np.int64(3)).trials == (0, 1, 2)  # type: ignore[arg-type]
+
+
+class LaneError(RuntimeError):
+    """What the failing policy raises."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fails:
+    """Plays arm 0 against arm 1 and fails where trial 3 is played, in the given round."""
+
+    at: int = 5
+
+    def start(self, problem: Problem, streams: Streams) -> int:
+        assert problem.lanes == len(streams)
+        return 0
+
+    def choose(self, state: int, actions: ActionSet, streams: Streams) -> tuple[Duels, int]:
+        if 3 in streams.trials and state == self.at:
+            raise LaneError("trial 3 failed")
+        features = getattr(actions, "features")[:, :2].copy()  # noqa: B009 - finite by construction here
+        rows = np.zeros(actions.lanes, dtype=np.int64)
+        return Duels(rows, rows + 1, features), state + 1
+
+    def learn(self, state: int, actions: ActionSet, duels: Duels, outcomes: IntArray) -> int:
+        assert len(outcomes) == actions.lanes == len(duels.first)
+        return state
+
+    def report(self, state: int) -> dict[str, FloatArray]:
+        return {"asked": np.array([float(state)])}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_a_policy_that_fails_in_one_block_raises_its_own_error(workers: int) -> None:
+    with pytest.raises(LaneError, match="trial 3 failed"):
+        duelist.simulate(Fails(), ENV, rounds=3000, trials=4, workers=workers)
+
+
+def test_one_failing_block_stops_the_others() -> None:
+    ticks: list[int] = []
+    with pytest.raises(LaneError):
+        duelist.simulate(Fails(at=0), ENV, rounds=100_000, trials=4, workers=4, progress=ticks.append)
+    assert sum(ticks) < 3 * 100_000
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_progress_hears_of_every_round_of_every_trial(workers: int) -> None:
+    ticks: list[int] = []
+    duelist.simulate(duelist.Uniform(), ENV, rounds=40, trials=7, workers=workers, progress=ticks.append)
+    assert sum(ticks) == 7 * 40
+    assert min(ticks) > 0
+
+
+def test_a_progress_function_may_stop_the_run() -> None:
+    def stop(_amount: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        duelist.simulate(duelist.Uniform(), ENV, rounds=40, trials=7, workers=1, progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rounds": 0}, "rounds"),
+        ({"rounds": 2.5}, "rounds"),
+        ({"trials": 0}, "trials"),
+        ({"trials": []}, "at least one trial"),
+        ({"trials": [-1]}, "trial"),
+        ({"trials": 2.5}, "trials"),
+        ({"trials": True}, "trials"),
+        ({"seed": -1}, "seed"),
+        ({"workers": 0}, "workers"),
+    ],
+)
+def test_sizes_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        duelist.simulate(duelist.Uniform(), ENV, **{"rounds": 5, "trials": 2, **settings})
