@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import duelist
+from duelist.policies.base import Policy
 from fgts_speed import Figure
 from growth import measure_growth
 from plain_maxpairucb import check_yardstick, plain_runs_apart
@@ -86,7 +87,8 @@ def measure_speed() -> list[Figure]:
 def measure_rounds() -> list[Figure]:
     """Late rounds against early ones: fixed arms, and fresh arms every round."""
     figures = []
-    for name, policy in {"MaxPairUCB": duelist.MaxPairUCB(), "MaxInP": duelist.MaxInP(), "StaD": duelist.StaD()}.items():
+    policies: dict[str, Policy] = {"MaxPairUCB": duelist.MaxPairUCB(), "MaxInP": duelist.MaxInP(), "StaD": duelist.StaD()}
+    for name, policy in policies.items():
         fixed = measure_growth(policy, late=20_000, window=600)
         figures.append(
             Figure(

@@ -45,8 +45,8 @@ def plain_fit(start: FloatArray, contrasts: FloatArray, signs: FloatArray, ridge
         value = 0.5 * ridge * float(theta @ theta) + float(np.logaddexp(0.0, -logits).sum())
         return value, ridge * theta - expit(-logits) @ signed
 
-    accurate = {"ftol": 1e-14, "gtol": 1e-5}
-    return np.asarray(minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=accurate).x)
+    found = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-5})
+    return np.asarray(found.x)
 
 
 def plain_maxpairucb(environment: LinearDuels, *, rounds: int, radius: float, ridge: float, trial: int, seed: int) -> PlainRun:
