@@ -19,7 +19,7 @@ test: $(INSTALLED) browser ## Check format, style, types and layers, then run ev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 browser:
 	@scripts/browser.sh

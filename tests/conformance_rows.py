@@ -44,4 +44,7 @@ ROWS = [
     Row("VACDB", duelist.VACDB()),
     Row("StaD", duelist.StaD()),
     Row("SupCoLSTIM", duelist.SupCoLSTIM()),
+    Row("Foresight", duelist.Foresight()),
+    Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
+    Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0)),
 ]

@@ -107,7 +107,7 @@ def naive_fit(contrasts: Floats, outcomes: npt.NDArray[np.int64], *, ridge: floa
 
 def philox_words(key: npt.NDArray[np.uint64], block: int, round_: int, substream: int, size: int = 4) -> list[int]:
     """Words of NumPy's Philox for the counter (block, round, substream, 0); NumPy counts up before it draws."""
-    counter = [block - 1, round_, substream, 0]
+    counter = np.array([block - 1, round_, substream, 0], dtype=np.uint64)  # a list would round large numbers to floats
     return [int(word) for word in np.random.Philox(key=key, counter=counter).random_raw(size)]
 
 

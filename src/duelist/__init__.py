@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duelist.policies.colstim import CoLSTIM
     from duelist.policies.fgts import FGTS
     from duelist.policies.finite_models import FiniteModels
+    from duelist.policies.foresight import Foresight
     from duelist.policies.maxinp import MaxInP
     from duelist.policies.maxpairucb import MaxPairUCB
     from duelist.policies.stad import StaD
@@ -48,6 +49,7 @@ _HOMES = {
     "FGTS": "policies.fgts",
     "FiniteActions": "core.actions",
     "FiniteModels": "policies.finite_models",
+    "Foresight": "policies.foresight",
     "Gaussian": "posteriors.priors",
     "GaussianBall": "posteriors.priors",
     "Langevin": "samplers.langevin",
@@ -82,6 +84,7 @@ __all__ = [
     "DuelistError",
     "FiniteActions",
     "FiniteModels",
+    "Foresight",
     "Gaussian",
     "GaussianBall",
     "Langevin",

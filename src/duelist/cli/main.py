@@ -25,6 +25,7 @@ class LazyCommand(NamedTuple):
 
 # To add a command: one file that holds a click command, and one line here.
 COMMANDS = {
+    "bench": LazyCommand("duelist.cli.bench", "bench", "Time a live round beside other libraries."),
     "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
     "reproduce": LazyCommand("duelist.cli.reproduce", "reproduce", "Reproduce the paper's figures; resumable."),
     "run": LazyCommand("duelist.cli.run", "run", "Compare policies on the paper's problem: table, figure and data."),

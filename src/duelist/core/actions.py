@@ -16,7 +16,6 @@ from duelist.core.action_kernels import fingerprint_arms, finite_best
 from duelist.core.checks import FloatArray, IntArray, finite_array
 from duelist.core.errors import InvalidInputError
 
-
 _SAME_ARM = 1e-9  # features that differ by less than this, relative to their size, are those of one arm
 
 

@@ -22,7 +22,7 @@ from duelist.core.errors import InvalidInputError
 
 
 def concatenate(context: npt.ArrayLike, arms: npt.ArrayLike) -> FloatArray:
-    """phi = (context, arm), dim = n + m.
+    """The context and the arm side by side: phi = (context, arm), dim = n + m.
 
     The context is in every arm's vector alike, so it cancels when two arms of one round are compared: this is for choosing
     between arms whose *own* features already depend on the context. To let a context change which arm is best, use `outer`.
@@ -38,7 +38,7 @@ def concatenate(context: npt.ArrayLike, arms: npt.ArrayLike) -> FloatArray:
 
 
 def outer(context: npt.ArrayLike, arms: npt.ArrayLike) -> FloatArray:
-    """phi = all products context_i * arm_j, dim = n * m: the utility is bilinear, context^T Theta arm.
+    """All products phi = context_i * arm_j, dim = n * m: the utility is bilinear, context^T Theta arm.
 
     Every context weighs the arms' features in its own way, and what is learnt from one context serves similar ones. Put a 1 at
     the end of the context to have the arms' own features among the products too.
@@ -54,7 +54,7 @@ def outer(context: npt.ArrayLike, arms: npt.ArrayLike) -> FloatArray:
 
 
 def one_block_per_arm(context: npt.ArrayLike, n_arms: int) -> FloatArray:
-    """phi = the context in the arm's own block and zeros elsewhere, dim = n_arms * n: a parameter vector for every arm.
+    """The context in the arm's own block and zeros elsewhere, dim = n_arms * n: a parameter vector for every arm.
 
     For few arms without features of their own: nothing learnt about one arm is used for another.
 
@@ -70,7 +70,7 @@ def one_block_per_arm(context: npt.ArrayLike, n_arms: int) -> FloatArray:
 def from_function(
     function: Callable[[FloatArray, FloatArray], npt.ArrayLike], context: npt.ArrayLike, arms: npt.ArrayLike
 ) -> FloatArray:
-    """phi = function(context (n,), arm (m,)), asked once for every arm; every answer must have one length.
+    """A function of yours: phi = function(context (n,), arm (m,)), asked once an arm; all answers must have one length.
 
     Example:
         >>> distance = lambda user, place: [-np.linalg.norm(user - place), place[0]]

@@ -59,7 +59,7 @@ class EllipsoidActions(ContinuousActions):
     def _best(self, theta: FloatArray) -> FloatArray:
         # The ball's answer to shape^T theta, which is careful with very short and very long vectors.
         pulled = BallActions(self.lanes, self.dim).best(np.einsum("lij,lki->lkj", self.shape, theta)).features
-        return self.centre[:, None] + np.einsum("lij,lkj->lki", self.shape, pulled)
+        return np.asarray(self.centre[:, None] + np.einsum("lij,lkj->lki", self.shape, pulled))
 
     def _contains(self, points: FloatArray) -> npt.NDArray[np.bool_]:
         moved = np.linalg.solve(self.shape, np.swapaxes(points - self.centre[:, None], 1, 2))
@@ -68,4 +68,4 @@ class EllipsoidActions(ContinuousActions):
     def sample(self, generator: np.random.Generator) -> FloatArray:
         """One uniform point of the ellipsoid a lane, (lanes, dim)."""
         point = BallActions(self.lanes, self.dim).sample(generator)
-        return self.centre + np.einsum("lij,lj->li", self.shape, point)
+        return np.asarray(self.centre + np.einsum("lij,lj->li", self.shape, point))

@@ -53,8 +53,8 @@ class OwnActions(ContinuousActions):
     def to_arrays(self) -> dict[str, Any]:
         """Refused: a function cannot be written down."""
         raise InvalidInputError(
-            f"the set {self.name!r} is known by its solver alone and cannot be saved. Make a class of your own with lanes, dim, "
-            f"digest, best, to_arrays and from_arrays; see docs/continuous-actions.md."
+            f"the set {self.name!r} is known by its solver alone and cannot be saved. Make a class of your own with lanes, "
+            f"dim, digest, best, to_arrays and from_arrays; see docs/continuous-actions.md."
         )
 
     def _best(self, theta: FloatArray) -> FloatArray:
@@ -67,7 +67,8 @@ class OwnActions(ContinuousActions):
                 )
             if not np.isfinite(answer).all():
                 raise UnboundedSetError(
-                    f"the solver of {self.name!r} answered {answer}; a best arm must be finite. In an unbounded set no arm is best."
+                    f"the solver of {self.name!r} answered {answer}; a best arm must be finite. In an unbounded set no arm "
+                    f"is best."
                 )
             features[lane, draw] = answer
         return features

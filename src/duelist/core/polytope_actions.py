@@ -19,8 +19,9 @@ from duelist.core.support import SupportForm
 class PolytopeActions(ContinuousActions):
     """The polytope { phi : A phi <= b }, the same in every lane.
 
-    A linear function is largest at a vertex. Where the vertices are few they are listed once, and a maximum is a compiled scan; else every maximum is a linear programme (SciPy's HiGHS), exact to its tolerance of 1e-7
-    relative to the longest entry of theta. Among equally good vertices any may be the answer.
+    A linear function is largest at a vertex. Where the vertices are few (at most 4096) they are listed once, and a maximum is a
+    compiled scan; else every maximum is a linear programme (SciPy's HiGHS), exact to its tolerance of 1e-7 relative to the
+    largest entry of theta. Among equally good vertices any may be the answer.
 
     Args:
         A: (m, dim) one row a constraint. Give an equality as two rows.
@@ -51,8 +52,8 @@ class PolytopeActions(ContinuousActions):
             )
         if isinstance(found, int):
             raise UnboundedSetError(
-                f"the polytope is unbounded: feature {found} can be as large or as small as one likes, so for some theta no arm "
-                f"is best. Add bounds on it to A and b."
+                f"the polytope is unbounded: feature {found} can be as large or as small as one likes, so for some theta no "
+                f"arm is best. Add bounds on it to A and b."
             )
         self.low, self.high = found
 

@@ -28,7 +28,7 @@ def draw_finals(axes: Axes, series: Sequence[Series], name: Callable[[Series], s
         axes.plot([q1, q3, q3, q1, q1], height + 0.32 * np.array([-1, -1, 1, 1, -1]), color=colour, linewidth=1.0)
         axes.plot([median, median], [height - 0.32, height + 0.32], color=colour, linewidth=2.2)
         axes.plot(final.mean(), height, "D", color="black", markersize=4, markerfacecolor="white")
-    log_axis(axes.xaxis)
+    log_axis(axes, "x")
     axes.set_yticks(range(len(series)), [name(one) for one in reversed(series)], fontsize=7)
     axes.set_ylim(-0.6, len(series) - 0.4)
     axes.set_xlabel("regret after the last round", fontsize=8)

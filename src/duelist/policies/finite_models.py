@@ -2,7 +2,8 @@
 
 With models theta_1, ..., theta_N, all equally likely before the first duel, draw j = 1, 2 is model n with log probability
 
-    log p_j(n) = eta sum_i log s(y_i (r_n(a_i^1) - r_n(a_i^2))) + mu sum_i ( max_{a' in A_i} r_n(a') - r_n(a_i^{3-j}) ) + constant,
+    log p_j(n) = eta sum_i log s(y_i (r_n(a_i^1) - r_n(a_i^2)))
+                 + mu sum_i ( max_{a' in A_i} r_n(a') - r_n(a_i^{3-j}) ) + constant,
 
 r_n(a) = <theta_n, phi(a)>, or any rewards given as a table. Each draw plays its model's best arm. Both sums are kept, so a duel
 costs O(N dim) whatever came before, and no sampler stands between the posterior and the draws.
@@ -33,7 +34,8 @@ from duelist.posteriors.priors import Gaussian, Prior
 SAME_ARM = ("auto", "allow", "runner-up")
 _REMEMBERED_SETS = 16  # action sets whose maxima are kept, (lanes, N) numbers each
 
-Table = tuple[tuple[float, ...], ...] | FloatArray
+# Rows of numbers. (A list, and not a Sequence, which would mean one number a lane.)
+Table = list[list[float]] | tuple[tuple[float, ...], ...] | FloatArray
 
 
 class FiniteModelsState(NamedTuple):
@@ -184,8 +186,8 @@ class FiniteModels:
         arms = require_finite(self, actions)
         if self._listed is not None and arms.n_arms != self._listed.shape[1]:
             raise InvalidInputError(
-                f"rewards has {self._listed.shape[1]} arms a model and this round offers {arms.n_arms}. A reward table knows arms "
-                f"by their row; offer all of them every round, or give models= for arms that come and go."
+                f"rewards has {self._listed.shape[1]} arms a model and this round offers {arms.n_arms}. A reward table knows "
+                f"arms by their row; offer all of them every round, or give models= for arms that come and go."
             )
         return arms
 

@@ -5,11 +5,11 @@ best under some theta of the confidence ellipsoid
 
     E = { theta : |theta - theta_hat|_M <= radius }.
 
-(The left side is convex in y and 0 at y = x, so x is promising if and only if 0 is a subgradient there up to a normal of the set:
-theta_hat + radius g is normal at x for some |g|_M <= 1.) On a ball of radius R there are two cases.
+(The left side is convex in y and 0 at y = x, so x is promising if and only if its minimum over the set is there: theta_hat + v
+is normal to the set at x for some |v|_M <= radius.) On a ball of radius R there are two cases.
 
-1. 0 is in E. Every point is promising, and the widest pair is antipodal, +-R v with v the eigenvector of M's smallest eigenvalue.
-   This is the exact maximum.
+1. 0 is in E. Every point is promising, and the widest pair is antipodal, +-R v with v the eigenvector of M's smallest
+   eigenvalue. This is the exact maximum.
 2. 0 is not in E. Promising are the points R theta / |theta| with theta in E, which is the part of the sphere in the cone
 
        K = { x : <theta_hat, x>_M >= kappa |x|_M },   kappa^2 = |theta_hat|_M^2 - radius^2.
@@ -17,7 +17,7 @@ theta_hat + radius g is normal at x for some |g|_M <= 1.) On a ball of radius R 
    The squared width q(x - y) = |x - y|^2_{M^-1} is maximised by ascent: replace x and y by the points of the cap that maximise
    the linear parts <g + c x, .> and <-g + c y, .> of q at the current pair, g = M^-1 (x - y). Since q + (c/2)(|x|^2 + |y|^2) is
    convex and |x| = |y| = R, no step makes the pair narrower. The maximum of a linear function over the cap is the projection
-   on K, scaled to length R, and that is one root of an increasing function in the eigenbasis of W = kappa^2 M - M theta theta^T M.
+   on K, scaled to length R, which takes one root of a decreasing function in the eigenbasis of kappa^2 M - M theta theta^T M.
    The ascent starts at the ends of every axis of E and the widest end is played.
 
 The objective is a convex function and is maximised, so case 2 ends at a pair that no small change improves, not at a proven
@@ -58,7 +58,7 @@ def project_on_cone(out: FloatArray, vector: FloatArray, axes: FloatArray, bends
     if surface > 0.0:
         for _ in range(_ROOT_STEPS):
             middle = 0.5 * (low + high)
-            if middle == low or middle == high:
+            if middle in (low, high):
                 break
             surface = 0.0
             for k in range(dim):
@@ -150,7 +150,8 @@ def widest_pair(theta: FloatArray, gram: FloatArray, confidence: float, radius: 
     else:
         bends, cone = np.linalg.eigh(beyond * gram - np.outer(tilt, tilt))
         cone[:, 0] *= np.sign(cone[:, 0] @ tilt)
-        inverse, work = np.linalg.inv(gram), np.empty((4, len(theta)))
+        inverse: FloatArray = np.asarray(np.linalg.inv(gram), dtype=np.float64)
+        work = np.empty((4, len(theta)))
         pair, widest = np.empty((2, len(theta))), -1.0
         for k in range(len(theta)):
             reach = confidence / math.sqrt(sizes[k]) * axes[:, k]

@@ -8,6 +8,7 @@ from duelist.core.checks import one_of
 from duelist.policies.colstim import CoLSTIM
 from duelist.policies.fgts import FGTS
 from duelist.policies.finite_models import FiniteModels
+from duelist.policies.foresight import Foresight
 from duelist.policies.maxinp import MaxInP
 from duelist.policies.maxpairucb import MaxPairUCB
 from duelist.policies.stad import StaD
@@ -24,6 +25,7 @@ POLICIES: dict[str, type[Any]] = {
     "StaD": StaD,
     "SupCoLSTIM": SupCoLSTIM,
     "FiniteModels": FiniteModels,
+    "Foresight": Foresight,
     "Uniform": Uniform,
 }
 

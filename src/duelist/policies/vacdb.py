@@ -13,6 +13,7 @@ Reference: Di, Jin, Wu, Zhao, Farnoud & Gu (2023), Variance-Aware Regret Bounds 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +38,7 @@ EXPLORE = ("optimistic", "widest")
 
 def stop_width(horizon: int) -> float:
     """The authors' alpha = T^-3/2, the width below which a layer exploits."""
-    return float(horizon) ** -1.5
+    return 1.0 / (horizon * math.sqrt(horizon))
 
 
 def layer_ridges(n_layers: int) -> FloatArray:

@@ -1,0 +1,62 @@
+"""`duelist bench`: microseconds a round, beside what people would use instead."""
+
+from __future__ import annotations
+
+import math
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from duelist.cli.rivals import CONTESTANTS
+from duelist.cli.speed import Speed, measure
+from duelist.core.checks import whole_number
+
+YARDSTICK = "Vowpal Wabbit squarecb"
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--dim", default=10, help="Length of feature vectors.")
+@click.option("--arms", default=32, help="Arms to choose from.")
+@click.option("--rounds", default=2500, help="Rounds to play.")
+@click.option("--repeats", default=3, help="Times each is measured; the fastest counts.")
+def bench(dim: int, arms: int, rounds: int, repeats: int) -> None:
+    """Time one round of choose and learn, beside other libraries where they are installed.
+
+    Times are medians over rounds on one instance of the paper's problem, one call at a time, as in live use. The columns on the
+    right say how a round's time grows with the rounds before it.
+    """
+    whole_number("--rounds", rounds, at_least=10)
+    whole_number("--repeats", repeats, at_least=1)
+    milestones = tuple(sorted({max(10, rounds // 25), max(10, rounds // 5), rounds}))
+    speeds = {name: fastest(name, dim=dim, arms=arms, milestones=milestones, repeats=repeats) for name in CONTESTANTS}
+    Console().print(speed_table(speeds, milestones, dim=dim, arms=arms))
+
+
+def speed_table(speeds: dict[str, Speed], milestones: tuple[int, ...], *, dim: int, arms: int) -> Table:
+    """The result as a table; ratios are to Vowpal Wabbit where it runs."""
+    table = Table(title=f"Microseconds a round, choose + learn, K = {arms}, d = {dim}", box=SIMPLE_HEAD, title_justify="left")
+    table.add_column("learner")
+    for heading in ("median", "to Vowpal Wabbit", *(f"t = {t}" for t in milestones)):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    yardstick = speeds[YARDSTICK].median if YARDSTICK in speeds else math.nan
+    for name, speed in speeds.items():
+        if speed.problem:
+            table.add_row(name, "-", "-", *("-" for _ in milestones), speed.problem)
+        else:
+            ratio = "-" if math.isnan(yardstick) else f"{speed.median / yardstick:.2f}"
+            table.add_row(name, f"{speed.median:.0f}", ratio, *(f"{value:.0f}" for value in speed.at), "")
+    return table
+
+
+def fastest(name: str, *, dim: int, arms: int, milestones: tuple[int, ...], repeats: int) -> Speed:
+    """Measure a contestant several times, each on another instance, and keep the fastest: the rest is the machine's noise."""
+    best = measure(CONTESTANTS[name], dim=dim, arms=arms, milestones=milestones)
+    for seed in range(1, repeats):
+        if best.problem:
+            break
+        again = measure(CONTESTANTS[name], dim=dim, arms=arms, milestones=milestones, seed=seed)
+        best = min(best, again, key=lambda speed: speed.median)
+    return best

@@ -1,0 +1,122 @@
+"""Beyond exact_rounds a history is read through its expansion: right to second order, and no more to read as it grows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from builders import history_of, random_rounds
+from duelist.core.errors import InvalidInputError
+from duelist.core.history import History
+from duelist.core.lanes import Problem
+from duelist.core.streams import Streams
+from duelist.environments.linear_duels import LinearDuels
+from duelist.policies.fgts import FGTS, FGTSState
+from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.potential_kernels import evaluate
+from duelist.posteriors.priors import Gaussian
+from duelist.posteriors.terms import PreferenceTerm, PriorTerm
+from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
+from duelist.samplers.expansion import covering, no_expansion, shaped
+from oracles import Floats
+
+LANES, DIM = 2, 3
+
+
+def fresh_history(rounds: int) -> History:
+    rng = np.random.default_rng(2)
+    return history_of(
+        [random_rounds(rng, rounds, [rng.standard_normal((4, DIM)) for _ in range(rounds)]) for _ in range(LANES)]
+    )
+
+
+def potential_of(history: History, exact_rows: int | None = None) -> LinearPotential:
+    return LinearPotential(
+        PriorTerm(Gaussian()),
+        PreferenceTerm(history.statistics, np.array([1.0, 0.5])),
+        lanes=LANES,
+        chains=1,
+        dim=DIM,
+        observations=history.rounds,
+        exact_rows=exact_rows,
+    )
+
+
+def values(potential: LinearPotential, theta: Floats) -> Floats:
+    """Energies of the expanded potential at theta (lanes, 1, dim)."""
+    _, _, terms = shaped(unknown_curvature(LANES, DIM), no_expansion(LANES, DIM), potential)
+    out, gradients = np.empty((LANES, 1)), np.empty((LANES, 1, DIM))
+    evaluate(theta, terms, out, gradients)
+    return out
+
+
+def test_the_expansion_is_exact_to_second_order_around_the_mode() -> None:
+    exact, long = potential_of(fresh_history(80)), potential_of(fresh_history(80), exact_rows=8)
+    assert long.is_long
+    assert not exact.is_long
+    mode = renewed(unknown_curvature(LANES, DIM), exact).mode[:, None]
+    direction = np.random.default_rng(0).standard_normal((LANES, 1, DIM))
+    errors = []
+    for step in (0.2, 0.1, 0.05):
+        there, here = mode + step * direction, mode.copy()
+        difference = exact.value(there) - exact.value(here)
+        errors.append(np.abs(difference - (values(long, there) - values(long, here))).max())
+    # What is left is of third order: half the step, an eighth of the error.
+    assert errors[1] / errors[0] == pytest.approx(1 / 8, rel=0.3)
+    assert errors[2] / errors[1] == pytest.approx(1 / 8, rel=0.3)
+
+
+def test_duels_added_one_by_one_give_the_expansion_of_all_of_them() -> None:
+    rng = np.random.default_rng(4)
+    rounds = [random_rounds(rng, 60, [rng.standard_normal((4, DIM)) for _ in range(60)]) for _ in range(LANES)]
+    centre = Curvature(rng.standard_normal((LANES, DIM)), np.tile(np.eye(DIM), (LANES, 1, 1)), 40)
+    grown = no_expansion(LANES, DIM)
+    for n in range(40, 61):
+        grown = covering(grown, centre, potential_of(history_of([run[:n] for run in rounds])))
+    # Pairs may repeat within a set by chance; then the whole is read again, which must come to the same.
+    at_once = covering(no_expansion(LANES, DIM), centre, potential_of(history_of(rounds)))
+    np.testing.assert_allclose(grown.slope, at_once.slope, rtol=1e-10)
+    np.testing.assert_allclose(grown.hessian, at_once.hessian, rtol=1e-10)
+    assert grown.observations == at_once.observations == 60
+
+
+def played(policy: FGTS, env: LinearDuels, rounds: int) -> FGTSState:
+    streams = Streams(0, range(LANES))
+    instance = env.instance(streams)
+    state = policy.start(Problem(dim=env.dim, lanes=LANES, horizon=rounds), streams)
+    for t in range(rounds):
+        actions = instance.actions(t)
+        duels, state = policy.choose(state, actions, streams)
+        state = policy.learn(state, actions, duels, instance.outcomes(t, duels))
+    return state
+
+
+def read_by_kernels(policy: FGTS, state: FGTSState) -> int:
+    """Numbers that one evaluation of the potential reads."""
+    _, _, terms = shaped(state.chains.curvature, state.chains.expansion, policy.potential(state))
+    rows = int(terms.n_rows.max())
+    return int(
+        rows * (terms.contrasts.shape[1] + 2)
+        + len(terms.repeats) * terms.sets.shape[2] * terms.sets.shape[3]
+        + terms.quadratic.size
+    )
+
+
+def test_what_a_round_reads_stops_growing_with_fresh_arms() -> None:
+    env = LinearDuels(dim=4, arms=6, fresh_arms=True)
+    limited, free = FGTS(exact_rounds=64), FGTS(exact_rounds=None)
+    sizes = [read_by_kernels(limited, played(limited, env, rounds)) for rounds in (64, 200, 800)]
+    assert sizes[1] < sizes[0]
+    assert sizes[2] < sizes[0]
+    assert read_by_kernels(free, played(free, env, 200)) > 2 * sizes[0]
+
+
+def test_with_a_fixed_set_of_arms_the_limit_changes_nothing() -> None:
+    env = LinearDuels(dim=3, arms=4)
+    one, other = played(FGTS(exact_rounds=16), env, 150), played(FGTS(exact_rounds=None), env, 150)
+    np.testing.assert_array_equal(one.chains.position, other.chains.position)
+
+
+def test_a_limit_that_is_no_number_of_rounds_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="exact_rounds"):
+        FGTS(exact_rounds=3)
