@@ -7,8 +7,8 @@ Each round draws theta_1 ... theta_q independently from
 
 and shows the best arm of each. With q = 2 this is FGTS on duels.
 
-Reference: Li, Zhao & Gu, Feel-Good Thompson Sampling for Contextual Dueling Bandits, describes the Plackett-Luce model and treats
-duels alone; docs/policies/listwisefgts.md lists what was decided here.
+Reference: Li, Zhao & Gu, Feel-Good Thompson Sampling for Contextual Dueling Bandits, describes the Plackett-Luce model and
+treats duels alone; docs/policies/listwisefgts.md lists what was decided here.
 """
 
 from __future__ import annotations
