@@ -189,8 +189,10 @@ def main() -> None:
     parser.add_argument("--data", default="", help="where to put the file; a real disk, not memory")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.data or None) as folder:
+        begun = time.perf_counter()
         service = ServiceProcess(f"{folder}/votes.db", snapshot_every=5000)
         service.wait_until_listening()
+        start = time.perf_counter() - begun
         items = [{"name": f"item {n}"} for n in range(8)]
         assert service.call("POST", "/api/v1/arenas", {"id": "small", "name": "small", "items": items})[0] == 201
         create(service, "large", arms=options.arms, dim=options.dim, past=options.past)
@@ -206,7 +208,7 @@ def main() -> None:
         name = f"ask, K = {options.arms}, d = {options.dim}, {options.past} past votes"
         rows.append((name, 0, options.rate, *percentiles(latencies)))
         service.stop()
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}\n")
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}; started in {start:.1f} s\n")
     print("| request | clients at once | a second | median, ms | p99, ms | max, ms |\n|---|---|---|---|---|---|")
     for name, clients, rate, median, p99, most in rows:
         print(f"| {name} | {clients or 'as they come'} | {rate:.0f} | {median:.1f} | {p99:.1f} | {most:.1f} |")
