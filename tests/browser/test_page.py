@@ -7,9 +7,8 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Page, expect
 
 from browser.conftest import Watched
-from service_parts import Running
-
 from duelist.service.start import add_demo
+from service_parts import Running
 
 FRUIT = ("Apple", "Banana", "Cherry", "Damson", "Elderberry")
 
