@@ -45,6 +45,11 @@ class Connection:
         length = int(header[place : header.index(b"\r\n", place)])
         return status, await self._reader.readexactly(length)
 
+    @property
+    def stale(self) -> bool:
+        """Whether the service has hung up: it does so with connections that were idle for some seconds."""
+        return self._reader.at_eof()
+
     def close(self) -> None:
         """Let go."""
         self._writer.close()
@@ -143,6 +148,9 @@ async def steady(service: ServiceProcess, arena: str, *, rate: float, seconds: f
     async def one(due: float) -> None:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         connection = free.pop() if free else None
+        while connection is not None and connection.stale:
+            connection.close()
+            connection = free.pop() if free else None
         if connection is None:
             connection = Connection(service.host, service.port)
             await connection.open()

@@ -76,7 +76,7 @@ class Arena:
             "second": members[considered.second],
             "flipped": flipped,
             "line_up": len(self.table.line_ups) - 1,
-            "stream": [self.player.generation, number],
+            "stream": [self.player.generation, int(getattr(self.player.state, "asked", number))],
             "policy": self.spec.policy["kind"],
             "version": __version__,
             "probability": None if math.isnan(probability) else round(probability, 9),
