@@ -13,6 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from duelist.cli.main import EXIT_INTERRUPTED
 from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.experiments.spec import Spec
@@ -73,10 +74,14 @@ def reproduce(
     _make_folder(folder)
     started = time.perf_counter()
     results: dict[str, Any] = {}
-    for spec in specs:
-        results[spec.name] = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
-        if not quiet:
-            _tell_run(results[spec.name])
+    try:
+        for spec in specs:
+            results[spec.name] = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
+            if not quiet:
+                _tell_run(results[spec.name])
+    except KeyboardInterrupt:
+        click.echo(f"Stopped. Finished blocks are kept in {folder}; the same command goes on from there.", err=True)
+        click.get_current_context().exit(EXIT_INTERRUPTED)
     failures = [str(failure) for result in results.values() for failure in result.failures]
     if failures:
         _tell_failures(failures, folder)
