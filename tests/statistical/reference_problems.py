@@ -79,7 +79,7 @@ class Reference:
 
 REFERENCES = (
     Reference(name="low dimension, few duels", dim=2, rows=8),
-    Reference(name="low dimension, few duels, Feel-Good", dim=2, rows=8, mu=0.3),
+    Reference(name="low dimension, few duels, Feel-Good", dim=2, rows=8, mu=0.1),
     Reference(name="low dimension, many duels", dim=3, rows=1000, fixed_arms=True),
     Reference(name="ball", dim=4, rows=40, precision=0.0, radius=1.2),
     Reference(name="ball, Feel-Good", dim=4, rows=40, precision=0.5, radius=1.2, mu=0.05),
@@ -88,8 +88,8 @@ REFERENCES = (
     Reference(name="tempered, Feel-Good", dim=5, rows=150, eta=0.25, mu=0.02),
     Reference(name="the paper's size", dim=10, rows=2500, arms=32, fixed_arms=True),
     Reference(name="the paper's size, Feel-Good", dim=10, rows=2500, arms=32, fixed_arms=True, mu=0.01),
-    Reference(name="high dimension, few duels", dim=20, rows=60),
-    Reference(name="high dimension, few duels, Feel-Good", dim=20, rows=60, mu=0.02),
+    Reference(name="high dimension, few duels", dim=20, rows=60, draws=1_500_000),
+    Reference(name="high dimension, few duels, Feel-Good", dim=20, rows=60, mu=0.01, draws=1_500_000),
     Reference(name="high dimension, many duels", dim=50, rows=400, draws=600_000),
 )
 

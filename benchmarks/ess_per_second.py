@@ -1,0 +1,112 @@
+"""Effective draws a second: duelist's MALA against NUTS of NumPyro, d = 10, 2,500 comparisons, each in a process of its own.
+
+Both draw from one posterior, with a standard normal prior; the script checks that they agree. The time is that of the whole
+process, so importing, compiling, tuning and sampling are all in it. duelist keeps compiled kernels on disk, so it is
+measured twice: with an empty cache (the first run after an installation) and with a filled one (every later run).
+NumPyro compiles in every process.
+
+NumPyro is not a dependency of duelist: install it beside it (`pip install numpyro`) to run this.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+DIM, COMPARISONS, CHAINS = 10, 2_500, 4
+DRAWS = 4_000  # kept draws a chain
+
+
+def table() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Contrasts (n, dim) between corners of a cube, and outcomes (n,) of +1 and -1."""
+    generator = np.random.default_rng(0)
+    theta = generator.standard_normal(DIM)
+    theta /= np.linalg.norm(theta)
+    corners = generator.choice([-1.0, 1.0], size=(2, COMPARISONS, DIM))
+    contrasts = corners[0] - corners[1]
+    return contrasts, np.where(contrasts @ theta + generator.logistic(size=COMPARISONS) > 0, 1, -1)
+
+
+def draw_with_mala() -> npt.NDArray[np.float64]:
+    from duelist.samplers.mala import MALA
+    from duelist.samplers.offline import sample_posterior
+
+    return sample_posterior(*table(), sampler=MALA(steps=3), chains=CHAINS, draws=DRAWS, warmup=100).draws
+
+
+def draw_with_nuts() -> npt.NDArray[np.float64]:
+    jax, numpyro = importlib.import_module("jax"), importlib.import_module("numpyro")
+    dist = importlib.import_module("numpyro.distributions")
+    numpyro.set_host_device_count(2)
+    contrasts, outcomes = table()
+
+    def model() -> None:
+        theta = numpyro.sample("theta", dist.Normal(0.0, 1.0).expand([DIM]).to_event(1))
+        numpyro.sample("won", dist.Bernoulli(logits=contrasts @ theta), obs=(outcomes > 0).astype(int))
+
+    kernel = numpyro.infer.NUTS(model)
+    # Vectorised chains are the quickest of NumPyro's three ways on two cores.
+    run = numpyro.infer.MCMC(
+        kernel, num_warmup=500, num_samples=DRAWS, num_chains=CHAINS, chain_method="vectorized", progress_bar=False
+    )
+    run.run(jax.random.PRNGKey(0))
+    return np.asarray(run.get_samples(group_by_chain=True)["theta"], dtype=np.float64)
+
+
+def in_this_process(who: str) -> dict[str, Any]:
+    draws = draw_with_mala() if who == "mala" else draw_with_nuts()
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = usage.ru_utime + usage.ru_stime
+    from duelist.samplers.diagnostics import diagnose
+
+    found = diagnose(draws, np.zeros(draws.shape[:2]), np.ones(CHAINS))
+    flat = draws.reshape(-1, DIM)
+    return {
+        "ess": float(min(found.ess_bulk.min(), found.ess_tail.min())),
+        "rhat": float(found.rhat.max()),
+        "cpu": cpu,
+        "mean": flat.mean(axis=0).tolist(),
+        "sd": flat.std(axis=0).tolist(),
+    }
+
+
+def measured(who: str, cache: str) -> dict[str, Any]:
+    started = time.perf_counter()
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    done = subprocess.run([sys.executable, __file__, who], capture_output=True, text=True, check=True, env=environment)
+    wall = time.perf_counter() - started
+    return {**json.loads(done.stdout.splitlines()[-1]), "wall": wall}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as cache:
+        runs = {"MALA, first run": measured("mala", cache), "MALA": measured("mala", cache), "NUTS": measured("nuts", cache)}
+    one, other = runs["MALA"], runs["NUTS"]
+    apart = np.abs(np.array(one["mean"]) - other["mean"]) / other["sd"]
+    print(f"largest difference of the two means: {apart.max():.3f} posterior sd")
+    for name, run in runs.items():
+        print(
+            f"{name:16s} ESS {run['ess']:7.0f}  R-hat {run['rhat']:.4f}  "
+            f"wall {run['wall']:6.1f} s  processor {run['cpu']:6.1f} s  "
+            f"ESS a second: wall {run['ess'] / run['wall']:7.0f}, processor {run['ess'] / run['cpu']:7.0f}"
+        )
+    for name in ("MALA, first run", "MALA"):
+        ratio = {kind: (runs[name]["ess"] / runs[name][kind]) / (other["ess"] / other[kind]) for kind in ("wall", "cpu")}
+        print(f"{name} / NUTS: {ratio['wall']:.1f} by wall time, {ratio['cpu']:.1f} by processor time (wanted: at least 3)")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        print(json.dumps(in_this_process(sys.argv[1])))
+    else:
+        main()
