@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import platform
@@ -196,9 +197,9 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=50.0)
     parser.add_argument("--data", default="", help="where to put the file; a real disk, not memory")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.data or None) as folder:
+    with tempfile.TemporaryDirectory(dir=options.data or None) as folder, contextlib.ExitStack() as kept:
         begun = time.perf_counter()
-        service = ServiceProcess(f"{folder}/votes.db", snapshot_every=5000)
+        service = kept.enter_context(ServiceProcess(f"{folder}/votes.db", snapshot_every=5000))
         service.wait_until_listening()
         start = time.perf_counter() - begun
         items = [{"name": f"item {n}"} for n in range(8)]

@@ -18,7 +18,8 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import duelist
 from duelist.journal.base import Journal
@@ -89,6 +90,14 @@ class ServiceProcess:
                 own.close()
         is_json = answer.headers.get("content-type", "").startswith("application/json")
         return answer.status, json.loads(text) if is_json else text.decode()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """A check that fails must not leave a service behind."""
+        if self.process.poll() is None:
+            self.kill()
 
     def kill(self) -> None:
         """SIGKILL: no handler runs, nothing is flushed."""
@@ -230,35 +239,35 @@ def create_arena(service: ServiceProcess, arena: str, items: int = 6) -> None:
 def kill_once(data: Path, memory: Memory, *, arena: str, seed: int, clients: int = 8) -> bool:
     """Start the service, check what it knows, load it, kill it at a random moment. Returns whether it got to listen."""
     choose = random.Random(seed)
-    service = ServiceProcess(str(data))
-    if choose.random() < 0.1:
-        time.sleep(choose.uniform(0.0, 1.5))  # sometimes while it is still starting
+    with ServiceProcess(str(data)) as service:
+        if choose.random() < 0.1:
+            time.sleep(choose.uniform(0.0, 1.5))  # sometimes while it is still starting
+            service.kill()
+            return False
+        service.wait_until_listening()
+        if service.call("GET", f"/api/v1/arenas/{arena}")[0] == 404:
+            assert not memory.asks
+            create_arena(service, arena)
+        check_against_service(service, arena, memory)
+        settle_doubts(service, arena, memory)
+        stop = threading.Event()
+        threads = load(service, arena, memory, clients=clients, seed=seed, stop=stop)
+        time.sleep(choose.uniform(0.05, 0.8))
         service.kill()
-        return False
-    service.wait_until_listening()
-    if service.call("GET", f"/api/v1/arenas/{arena}")[0] == 404:
-        assert not memory.asks
-        create_arena(service, arena)
-    check_against_service(service, arena, memory)
-    settle_doubts(service, arena, memory)
-    stop = threading.Event()
-    threads = load(service, arena, memory, clients=clients, seed=seed, stop=stop)
-    time.sleep(choose.uniform(0.05, 0.8))
-    service.kill()
-    for thread in threads:
-        thread.join(timeout=60)
-        assert not thread.is_alive()
-    return True
+        for thread in threads:
+            thread.join(timeout=60)
+            assert not thread.is_alive()
+        return True
 
 
 def last_check(data: Path, memory: Memory, *, arena: str) -> tuple[int, list[str]]:
     """Start once more, check everything, stop in an orderly way, compare folds. Returns (events, what the starts said)."""
-    service = ServiceProcess(str(data))
-    service.wait_until_listening()
-    check_against_service(service, arena, memory)
-    settle_doubts(service, arena, memory)
-    check_against_service(service, arena, memory)
-    service.stop()
+    with ServiceProcess(str(data)) as service:
+        service.wait_until_listening()
+        check_against_service(service, arena, memory)
+        settle_doubts(service, arena, memory)
+        check_against_service(service, arena, memory)
+        service.stop()
     with SQLiteJournal(data) as journal:
         events = check_fold(journal)
     return events, service.said
