@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench clean browser
+.PHONY: help demo test test-jax bench clean browser
 
 help: ## Say what each command does
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## Compare the policies on the paper's problem: a table here, a figure under results/demo
 	@$(BIN)/duelist run --dim 10 --arms 32 --rounds 2500 --trials 20 --seed 0 --out results/demo
@@ -20,6 +20,10 @@ test: $(INSTALLED) browser ## Check format, style, types and layers, then run ev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --numprocesses auto
+
+test-jax: $(INSTALLED) ## Install JAX (some 400 MB) and run the tests of nonlinear rewards
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,jax]'
+	$(BIN)/python -m pytest tests/rewards tests/policies/test_nonlinear_fgts.py tests/docs
 
 browser:
 	@scripts/browser.sh

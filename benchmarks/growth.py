@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.linear_duels import LinearDuels
+from duelist.policies.base import Policy
 from duelist.policies.fgts import FGTS
 
 _WINDOW = 1000  # rounds measured in each of the two runs
@@ -24,7 +25,7 @@ class Growth(NamedTuple):
 class _LiveRun:
     """One lane that can be stepped and timed."""
 
-    def __init__(self, policy: FGTS, environment: LinearDuels, seed: int) -> None:
+    def __init__(self, policy: Policy, environment: LinearDuels, seed: int) -> None:
         self.policy, self.streams = policy, Streams(seed, [0])
         self.instance = environment.instance(self.streams)
         self.state: Any = policy.start(Problem(dim=environment.dim, horizon=None), self.streams)
@@ -47,10 +48,15 @@ class _LiveRun:
         return self
 
 
-def measure_growth(*, early: int = 1_000, late: int = 100_000) -> Growth:
-    """Bring two runs to just before `early` and `late` rounds, then step them in turn, so that both meet the same machine."""
-    environment, policy = LinearDuels(dim=10, arms=32), FGTS()
-    young = _LiveRun(policy, environment, seed=0).until(early - _WINDOW // 2)
-    old = _LiveRun(policy, environment, seed=0).until(late - _WINDOW // 2)
-    times = [(young.step(), old.step()) for _ in range(_WINDOW)]
+def measure_growth(
+    policy: Policy | None = None, *, early: int = 1_000, late: int = 100_000, window: int = _WINDOW, fresh_arms: bool = False
+) -> Growth:
+    """Bring two runs to just before `early` and `late` rounds, then step them in turn, so that both meet the same machine.
+
+    The policy is FGTS if none is given; `window` rounds of each run are measured.
+    """
+    environment, played = LinearDuels(dim=10, arms=32, fresh_arms=fresh_arms), policy or FGTS()
+    young = _LiveRun(played, environment, seed=0).until(early - window // 2)
+    old = _LiveRun(played, environment, seed=0).until(late - window // 2)
+    times = [(young.step(), old.step()) for _ in range(window)]
     return Growth(median(t for t, _ in times), median(t for _, t in times))

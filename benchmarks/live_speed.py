@@ -15,6 +15,7 @@ from rich.console import Console
 
 from duelist.cli.bench import fastest, speed_table
 from duelist.cli.rivals import CONTESTANTS
+from duelist.cli.speed import CLOCKS
 
 
 def main() -> None:
@@ -25,13 +26,21 @@ def main() -> None:
     parser.add_argument("--arms", type=int, default=32)
     parser.add_argument("--only", nargs="*", default=list(CONTESTANTS), choices=list(CONTESTANTS))
     parser.add_argument("--out", type=Path, default=None, help="also write the table here, as Markdown")
+    parser.add_argument("--clock", choices=list(CLOCKS), default="wall")
     options = parser.parse_args()
     milestones = (*(t for t in (100, 500, 2500, 10_000, 50_000) if t < options.rounds), options.rounds)
     speeds = {
-        name: fastest(name, dim=options.dim, arms=options.arms, milestones=milestones, repeats=options.repeats)
+        name: fastest(
+            name,
+            dim=options.dim,
+            arms=options.arms,
+            milestones=milestones,
+            repeats=options.repeats,
+            clock=options.clock,
+        )
         for name in options.only
     }
-    Console().print(speed_table(speeds, milestones, dim=options.dim, arms=options.arms))
+    Console().print(speed_table(speeds, milestones, dim=options.dim, arms=options.arms, clock=options.clock))
     if options.out is not None:
         heads = ["learner", "median us", *(f"t = {t}" for t in milestones)]
         rows = [[name, *(f"{value:.0f}" for value in (s.median, *s.at))] for name, s in speeds.items() if not s.problem]

@@ -45,6 +45,11 @@ class Connection:
         length = int(header[place : header.index(b"\r\n", place)])
         return status, await self._reader.readexactly(length)
 
+    @property
+    def stale(self) -> bool:
+        """Whether the service has hung up: it does so with connections that were idle for some seconds."""
+        return self._reader.at_eof()
+
     def close(self) -> None:
         """Let go."""
         self._writer.close()
@@ -143,6 +148,9 @@ async def steady(service: ServiceProcess, arena: str, *, rate: float, seconds: f
     async def one(due: float) -> None:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         connection = free.pop() if free else None
+        while connection is not None and connection.stale:
+            connection.close()
+            connection = free.pop() if free else None
         if connection is None:
             connection = Connection(service.host, service.port)
             await connection.open()
@@ -189,8 +197,10 @@ def main() -> None:
     parser.add_argument("--data", default="", help="where to put the file; a real disk, not memory")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.data or None) as folder:
+        begun = time.perf_counter()
         service = ServiceProcess(f"{folder}/votes.db", snapshot_every=5000)
         service.wait_until_listening()
+        start = time.perf_counter() - begun
         items = [{"name": f"item {n}"} for n in range(8)]
         assert service.call("POST", "/api/v1/arenas", {"id": "small", "name": "small", "items": items})[0] == 201
         create(service, "large", arms=options.arms, dim=options.dim, past=options.past)
@@ -206,7 +216,7 @@ def main() -> None:
         name = f"ask, K = {options.arms}, d = {options.dim}, {options.past} past votes"
         rows.append((name, 0, options.rate, *percentiles(latencies)))
         service.stop()
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}\n")
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}; started in {start:.1f} s\n")
     print("| request | clients at once | a second | median, ms | p99, ms | max, ms |\n|---|---|---|---|---|---|")
     for name, clients, rate, median, p99, most in rows:
         print(f"| {name} | {clients or 'as they come'} | {rate:.0f} | {median:.1f} | {p99:.1f} | {most:.1f} |")

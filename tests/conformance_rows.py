@@ -41,7 +41,9 @@ ROWS = [
     Row("MaxPairUCB", duelist.MaxPairUCB()),
     Row("MaxPairUCB, local", duelist.MaxPairUCB(width="local", radius=2.5)),
     Row("CoLSTIM", duelist.CoLSTIM()),
+    Row("CoLSTIM, theory", duelist.CoLSTIM(radius="theory", warmup="theory"), margin=0.5),
     Row("VACDB", duelist.VACDB()),
+    Row("VACDB, widest", duelist.VACDB(explore="widest"), margin=0.5),  # it explores longer: 0.32 when this was written
     Row("StaD", duelist.StaD()),
     Row("SupCoLSTIM", duelist.SupCoLSTIM()),
     Row("Foresight", duelist.Foresight()),

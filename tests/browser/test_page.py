@@ -7,6 +7,7 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Page, expect
 
 from browser.conftest import Watched
+from duelist.service.start import add_demo
 from service_parts import Running
 
 FRUIT = ("Apple", "Banana", "Cherry", "Damson", "Elderberry")
@@ -47,7 +48,6 @@ def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(
         else:
             press_and_wait(page, "ArrowLeft" if wins_left else "ArrowRight")
     expect(page.locator("#count")).to_have_text("30 votes in this sitting")
-    page.screenshot(path=screenshots / "arena.png")
 
     shown = pair_on(page)
     page.reload()
@@ -69,6 +69,18 @@ def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(
     assert page.locator("#board .name").all_inner_texts() == names
     assert watched.faults == []
     assert watched.elsewhere == []
+
+
+def test_the_sample_arena_can_be_voted_on_at_once(page: Page, service: Running, screenshots: Path) -> None:
+    add_demo(service.service.ledger, service.service.settings)
+    page.goto("/arena/demo")
+    expect(page.locator("#pair")).to_be_visible()
+    for key in ("ArrowLeft", "ArrowRight", "ArrowLeft"):
+        press_and_wait(page, key)
+    page.locator("summary").click()
+    expect(page.locator("#why-text")).to_contain_text("FGTS drew two plausible worlds")
+    page.mouse.move(0, 0)
+    page.screenshot(path=screenshots / "arena.png")
 
 
 def test_every_answer_has_a_key_and_the_last_one_can_be_undone(page: Page, service: Running) -> None:

@@ -31,6 +31,8 @@ def named(document: Path) -> str:
 
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "python")], ids=named)
 def test_python_in_a_document_runs_from_top_to_bottom(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "duelist[jax]" in document.read_text(encoding="utf-8"):
+        pytest.importorskip("jax", reason="this document needs the extra: pip install 'duelist[jax]'")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, code in blocks(document, "python"):

@@ -31,8 +31,8 @@ def test_finite_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     said = capsys.readouterr().out
     regret = {name: float(value) for name, value in re.findall(r"^(\w+) +regret +([\d.]+)", said, re.MULTILINE)}
     assert regret["FiniteModels"] < regret["FGTS"] < regret["Uniform"]
-    (chance,) = re.findall(r"after 400 duels ([\d.]+)", said)
-    assert float(chance) > 0.2  # one of eighty before the first duel
+    ((early, late),) = re.findall(r"a duel costs ([\d.]+) in the first twentieth and ([\d.]+) in the last", said)
+    assert float(late) < 0.25 * float(early)
 
 
 def test_contexts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from duelist.experiments.runner import run_spec
@@ -45,3 +46,37 @@ def test_kills_at_every_kind_of_moment_change_no_byte(tmp_path: Path) -> None:
     resumed = run_spec(load_spec(SMALL), killed, workers=2, progress=False)
     assert resumed.reused >= 4
     assert resumed.path.read_bytes() == whole.path.read_bytes()
+
+
+ENDLESS = """
+name = "endless"
+trials = 2
+environment = { dim = 3, arms = 6 }
+[[policies]]
+policy = "Uniform"
+label = "a moment"
+[[policies]]
+policy = "FGTS"
+parameters = { sampler = { kind = "MALA", steps = 100000 } }
+"""
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
+    spec, out = tmp_path / "endless.toml", tmp_path / "out"
+    spec.write_text(ENDLESS)
+    python_path = ":".join(path for path in sys.path if path)
+    # So many steps a round take many minutes: the child is stopped long before, once the other block is finished.
+    command = [sys.executable, "-m", "duelist", "reproduce", str(spec), "--rounds", "2000", "--out", str(out)]
+    with subprocess.Popen(
+        [*command, "--workers", "2"], env={"PYTHONPATH": python_path, "PATH": ""}, stderr=subprocess.PIPE, text=True
+    ) as child:
+        try:
+            while child.poll() is None and not list(out.glob("parts/*.parquet")):
+                time.sleep(0.05)
+            child.send_signal(signal.SIGINT)
+            _, told = child.communicate(timeout=120)
+        finally:
+            child.kill()
+    assert child.returncode == 130, told
+    assert "the same command goes on from there" in told
+    assert len(list(out.glob("parts/*.parquet"))) == 1

@@ -102,6 +102,7 @@ def test_the_hash_does_not_depend_on_how_the_file_is_laid_out() -> None:
         ("radius = 2", "radius = -2", "policies[0].parameters.prior (UniformBall)", "above 0"),
         ("arms = 8", "arm = 8", "environment", "Did you mean 'arms'?"),
         ("arms = 8", "arms = 100", "environment (LinearDuels)", "at most 2^dim"),
+        ("dim = [3, 4]\narms = 8", 'kind = "HardDuels"\ndim = 3', "environment (HardDuels)", "needs horizon"),
         ("arms = 8", 'kind = "LinearDuel"', "environment.kind", "Did you mean 'LinearDuels'?"),
         ("first_trial = 50", "frist_trial = 50", "tuning", "Did you mean 'first_trial'?"),
         ('policy = "Uniform"', 'policy = "Uniform"\ngrid.alpha = [1]', "policies[1].grid", "no parameters"),

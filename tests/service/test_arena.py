@@ -253,6 +253,19 @@ def test_every_ask_writes_down_how_it_came_about() -> None:
         assert len(event["drawn"]) == 2
 
 
+def test_a_pair_that_was_considered_but_never_asked_leaves_no_trace() -> None:
+    stage = Stage()
+    stage.crowd(30)
+    at = stage.hall.latest
+    stage.arena.ask(at=at, token=1, flipped=False, request="", features=None)  # decided, and then not written down
+    stage.tell(stage.ask(at), "left", at)
+    stage.arena.ask(at=at, token=1, flipped=False, request="", features=None)
+    stage.happen(stage.arena.set_retired("i3", retired=True, at=at))
+    elsewhere = stage.replayed().arena("arena")  # the next ask is decided in another process
+    stage.happen(elsewhere.ask(at=at, token=9, flipped=False, request="", features=None))
+    assert stage.replayed().to_bytes() == stage.hall.to_bytes()
+
+
 def test_a_policy_that_does_not_draw_says_nothing_of_draws() -> None:
     stage = Stage(policy={"kind": "Uniform"})
     decision = stage.ask()

@@ -105,3 +105,25 @@ def test_the_timeline_counts_asks_votes_and_exploration() -> None:
     width, buckets = timeline(stage.arena)
     assert len(buckets) <= 60
     assert sum(bucket.votes for bucket in buckets) == 4
+
+
+def test_where_the_policy_forgets_the_leaderboard_does_too() -> None:
+    loyal, fickle = Stage(items=2), Stage(items=2, policy={"kind": "FGTS", "discount": 0.9})
+    for stage in (loyal, fickle):
+        for vote in range(120):
+            decision = stage.ask(at=vote)
+            better = 0 if vote < 80 else 1  # tastes turn after 80 votes
+            stage.tell(decision, "left" if decision.left == better else "right", at=vote)
+    leaders = [believe(evidence(stage.arena)).ranks[0].item for stage in (loyal, fickle)]
+    assert leaders == [0, 1]
+    assert stage.replayed().to_bytes() == stage.hall.to_bytes()
+
+
+def test_faded_weights_are_the_powers_of_the_discount() -> None:
+    stage = Stage(items=2, policy={"kind": "FGTS", "discount": 0.5})
+    for vote in range(4):
+        stage.tell(stage.ask(at=vote), "left", at=vote)
+    likelihood = potential_of(stage.arena, chains=1).packed
+    assert likelihood.totals.sum() == pytest.approx(1 + 0.5 + 0.25 + 0.125)
+    history = stage.arena.player.state.history.statistics
+    assert likelihood.totals.sum() == pytest.approx(history.totals.sum()), "as in the policy's own history"

@@ -13,10 +13,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from duelist.core.checks import whole_number
+from duelist.cli.main import EXIT_INTERRUPTED
+from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.experiments.spec import Spec
-from duelist.experiments.spec_files import ready_made
+from duelist.experiments.spec_files import load_spec, ready_made
 from duelist.plotting.files import require_matplotlib, save_figure
 
 FIGURES = {"figure1": ("figure1", "appendix"), "figure2": ("figure2",), "all": ("figure1", "appendix", "figure2")}
@@ -25,7 +26,7 @@ EXIT_FAILED = 1
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("figure", type=click.Choice(list(FIGURES)), default="all")
+@click.argument("figure", metavar="[figure1|figure2|all|SPEC.toml]", default="all")
 @click.option("--quick", is_flag=True, help=f"A small run for a first look: {QUICK_ROUNDS} rounds, {QUICK_TRIALS} trials.")
 @click.option("--rounds", type=int, default=None, help="Duels a trial.  [default: 2500, as in the paper]")
 @click.option(
@@ -36,7 +37,8 @@ EXIT_FAILED = 1
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     default=None,
-    help="Folder for tables, figures, report and finished blocks.  [default: results/reproduce, with --quick results/quick]",
+    help="Folder for tables, figures, report and finished blocks.  "
+    "[default: results/reproduce, with --quick results/reproduce/quick]",
 )
 @click.option("--workers", type=int, default=None, help="Threads; it changes nothing but the time.  [default: one a core]")
 @click.option(
@@ -56,48 +58,56 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments again and write tables, figures and a report.
 
-    FIGURE is figure1 (FGTS against the baselines, and an appendix with further ones), figure2 (FGTS under different alpha), or
-    all. Finished blocks are kept in the folder: a run that was killed continues where it was when it is started again.
+    figure1 is FGTS against the baselines, with an appendix of further ones; figure2 is FGTS under different alpha. A file that
+    ends in .toml is a sweep of your own. Finished blocks are kept in the folder: a run that was killed continues where it was
+    when it is started again.
     """
     require_matplotlib()
     _require_pyarrow()
     from duelist.experiments.runner import run_spec
-    from duelist.plotting.report import html_report, markdown_report
-    from duelist.plotting.reproduction import reproduction_report
+    from duelist.plotting.reproduction import reproduction_report, sweep_report
 
-    specs = [sized(ready_made(name), quick=quick, rounds=rounds, trials=trials, seed=seed) for name in FIGURES[figure]]
-    folder = out or Path("results/quick" if quick else "results/reproduce")
+    own = figure.endswith(".toml")
+    wanted = [load_spec(figure)] if own else [ready_made(name) for name in FIGURES[one_of("figure", figure, FIGURES)]]
+    specs = [sized(spec, quick=quick, rounds=rounds, trials=trials, seed=seed) for spec in wanted]
+    folder = out or Path("results") / (specs[0].name if own else "reproduce") / ("quick" if quick else "")
     _make_folder(folder)
     started = time.perf_counter()
     results: dict[str, Any] = {}
-    failures: list[str] = []
-    for spec in specs:
-        result = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
-        results[spec.name] = result
-        failures += map(str, result.failures)
-        if not quiet:
-            for problem in result.problems:
-                click.echo(f"Computed again: {problem}", err=True)
-            click.echo(
-                f"{spec.id}: {result.computed} block(s) computed, {result.reused} reused, {result.seconds:.1f} s",
-                err=True,
-            )
+    try:
+        for spec in specs:
+            results[spec.name] = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
+            if not quiet:
+                _tell_run(results[spec.name])
+    except KeyboardInterrupt:
+        click.echo(f"Stopped. Finished blocks are kept in {folder}; the same command goes on from there.", err=True)
+        click.get_current_context().exit(EXIT_INTERRUPTED)
+    failures = [str(failure) for result in results.values() for failure in result.failures]
     if failures:
         _tell_failures(failures, folder)
         click.get_current_context().exit(EXIT_FAILED)
-    made = reproduction_report(results, command=_command(), seconds=time.perf_counter() - started)
-    files = [result.path for result in results.values()]
-    for one in made.figures:
-        files += save_figure(one.figure, folder / one.name)
-    images = {one.name: (folder / f"{one.name}.png").read_bytes() for one in made.figures}
-    for name, text in (("report.html", html_report(made.report, images)), ("report.md", markdown_report(made.report))):
-        (folder / name).write_text(text, encoding="utf-8")
-        files.append(folder / name)
+    seconds = time.perf_counter() - started
+    if own:
+        made = sweep_report(results[specs[0].name], command=_command(), seconds=seconds)
+    else:
+        made = reproduction_report(results, command=_command(), seconds=seconds)
+    files = [*(result.path for result in results.values()), *_write(made, folder)]
     if quiet:
         for path in files:
             click.echo(str(path))
         return
     _tell(made.verdicts, folder, len(files), time.perf_counter() - started)
+
+
+def _write(made: Any, folder: Path) -> list[Path]:
+    from duelist.plotting.report import html_report, markdown_report
+
+    files = [path for one in made.figures for path in save_figure(one.figure, folder / one.name)]
+    images = {one.name: (folder / f"{one.name}.png").read_bytes() for one in made.figures}
+    for name, text in (("report.html", html_report(made.report, images)), ("report.md", markdown_report(made.report))):
+        (folder / name).write_text(text, encoding="utf-8")
+        files.append(folder / name)
+    return files
 
 
 def sized(spec: Spec, *, quick: bool, rounds: int | None, trials: int | None, seed: int | None) -> Spec:
@@ -116,6 +126,13 @@ def sized(spec: Spec, *, quick: bool, rounds: int | None, trials: int | None, se
     )
 
 
+def _tell_run(result: Any) -> None:
+    for problem in result.problems:
+        click.echo(f"Computed again: {problem}", err=True)
+    counts = f"{result.computed} block(s) computed, {result.reused} reused"
+    click.echo(f"{result.spec.id}: {counts}, {result.seconds:.1f} s", err=True)
+
+
 def _tell_failures(failures: list[str], folder: Path) -> None:
     for failure in failures:
         click.echo(f"Failed: {failure}", err=True)
@@ -127,15 +144,20 @@ def _tell_failures(failures: list[str], folder: Path) -> None:
 
 
 def _tell(verdicts: list[Any], folder: Path, n_files: int, seconds: float) -> None:
+    if verdicts:
+        Console().print(_verdict_lines(verdicts))
+    click.echo(f"Report:  {folder / 'report.html'}")
+    click.echo(f"Files:   {n_files} in {folder}: tables (Parquet), figures (PNG and PDF), report (HTML and Markdown)")
+    click.echo(f"Time:    {seconds:.1f} s")
+
+
+def _verdict_lines(verdicts: list[Any]) -> Table:
     table = Table(title="What did and did not reproduce", box=SIMPLE_HEAD, title_justify="left")
     for heading in ("claim", "under", "outcome"):
         table.add_column(heading, overflow="fold")
     for verdict in verdicts:
         table.add_row(verdict.claim, verdict.conditions, verdict.outcome)
-    Console().print(table)
-    click.echo(f"Report:  {folder / 'report.html'}")
-    click.echo(f"Files:   {n_files} in {folder}: tables (Parquet), figures (PNG and PDF), report (HTML and Markdown)")
-    click.echo(f"Time:    {seconds:.1f} s")
+    return table
 
 
 def _command() -> str:

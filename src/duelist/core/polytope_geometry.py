@@ -140,4 +140,8 @@ def _polished(A: FloatArray, b: FloatArray, corner: FloatArray, size: float) -> 
     lengths = np.linalg.norm(A, axis=1)
     active = (np.abs(A @ corner - b) <= 1e-8 * size * lengths) & (lengths > 0.0)
     met, _, rank, _ = np.linalg.lstsq(A[active], b[active], rcond=None)
-    return np.asarray(met) if rank == len(corner) else corner
+    if rank < len(corner):
+        return corner
+    if active.sum() == rank:
+        met = np.linalg.solve(A[active], b[active])  # exact where the numbers are: no squares are taken
+    return np.asarray(met) + 0.0  # no negative zeros

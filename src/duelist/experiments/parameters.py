@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from duelist.core.checks import finite_number, one_of, whole_number
 from duelist.core.errors import DuelistError, InvalidInputError
+from duelist.environments.hard_duels import HardDuels
 from duelist.environments.linear_duels import LinearDuels
 from duelist.policies.registry import POLICIES
 from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
@@ -20,7 +21,7 @@ from duelist.samplers.registry import SAMPLERS
 # A value as TOML and JSON know it; a table with a `kind` stands for an object such as a prior.
 Value = bool | int | float | str | Mapping[str, Any]
 
-ENVIRONMENTS: dict[str, type[Any]] = {"LinearDuels": LinearDuels}
+ENVIRONMENTS: dict[str, type[Any]] = {"HardDuels": HardDuels, "LinearDuels": LinearDuels}
 
 
 def part_classes() -> dict[str, type[Any]]:
@@ -65,6 +66,9 @@ def checked_value(field: str, value: object, hint: Any) -> Value:
 
 def built(field: str, class_: type[Any], values: Mapping[str, Any]) -> Any:
     """Build the object, or say which field of the spec made it refuse."""
+    missing = [f.name for f in fields(class_) if f.init and f.default is f.default_factory is MISSING and f.name not in values]
+    if missing:
+        raise InvalidInputError(f"{field} ({class_.__name__}) needs {' and '.join(missing)}. Set it in the spec.")
     try:
         return class_(**{name: _part(value) if isinstance(value, Mapping) else value for name, value in values.items()})
     except DuelistError as error:

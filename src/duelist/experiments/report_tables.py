@@ -17,7 +17,7 @@ class ReportTable:
     Attributes:
         title: what it shows.
         headings: one a column.
-        rows: text cells.
+        rows: text cells, which may have several lines.
         note: how to read it.
     """
 
@@ -31,12 +31,14 @@ def verdict_table(verdicts: Sequence[Verdict]) -> ReportTable:
     """One row a claim and condition: whether it held, and the numbers in every environment."""
     rows = []
     for verdict in verdicts:
-        numbers = "; ".join(f"{finding.environment}: {finding.words}" for finding in verdict.findings)
+        numbers = "\n".join(f"{finding.environment}: {finding.words}" for finding in verdict.findings)
         rows.append((verdict.claim, verdict.conditions, verdict.outcome, numbers))
-    return ReportTable("What did and did not reproduce", ("claim", "under", "outcome", "numbers"), tuple(rows))
+    return ReportTable("The verdicts in numbers", ("claim", "under", "outcome", "numbers"), tuple(rows))
 
 
-def final_table(title: str, series: Sequence[Series], reference: Callable[[Series], Series | None]) -> ReportTable:
+def final_table(
+    title: str, series: Sequence[Series], reference: Callable[[Series], Series | None], reference_name: str
+) -> ReportTable:
     """Final regret of every series, with its paired difference to a reference where there is one."""
     rows = []
     for one in series:
@@ -60,8 +62,8 @@ def final_table(title: str, series: Sequence[Series], reference: Callable[[Serie
         ("", "policy", "tuned in", "setting", "mean", "sd", "median", "5 %", "95 %", "weak", "difference", "growth"),
         tuple(rows),
         "Cumulative average regret after the last round, over trials. weak: mean regret of the better of the two arms. "
-        "difference: mean of trial-by-trial differences to FGTS with exact sampling at alpha = 0.1, with its 95 % t interval; "
-        "above zero, FGTS did better. growth: fitted exponent of mean regret in the number of rounds, with its 95 % "
+        f"difference: mean of trial-by-trial differences to {reference_name}, with its 95 % t interval; above zero, that did "
+        "better. growth: fitted exponent of mean regret in the number of rounds, with its 95 % "
         "bootstrap interval.",
     )
 

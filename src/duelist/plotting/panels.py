@@ -75,12 +75,12 @@ def plain_axes(axes: Axes) -> None:
 
 
 def log_axis(axes: Axes, which: str) -> None:
-    """Make the "x" or "y" axis logarithmic, with plain numbers at 1, 2 and 5 times powers of ten."""
+    """Make the "x" or "y" axis of a finished drawing logarithmic, with plain numbers at its ticks."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axes.set(**{f"{which}scale": "log"})
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis, (low, high) = (axes.xaxis, axes.get_xlim()) if which == "x" else (axes.yaxis, axes.get_ylim())
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100 * low else (1.0,)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
@@ -117,8 +117,6 @@ def draw_median(axes: Axes, series: Sequence[Series], name: Callable[[Series], s
 
 def draw_growth(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
     """Mean regret on logarithmic axes, with the fitted exponent of its last nine tenths at the end of each line."""
-    log_axis(axes, "x")
-    log_axis(axes, "y")
     for one in series:
         line = line_of(names[name(one)])
         mean = one.regret.mean(axis=0)
@@ -134,6 +132,8 @@ def draw_growth(axes: Axes, series: Sequence[Series], name: Callable[[Series], s
             va="center",
             annotation_clip=False,
         )
+    log_axis(axes, "x")
+    log_axis(axes, "y")
     _spread_notes(axes)
     axes.set_xlabel("round", fontsize=8)
     axes.set_ylabel("mean cumulative regret", fontsize=8)
@@ -171,7 +171,8 @@ def _curves(
         axes.plot(one.rounds, middle, color=line.colour, linestyle=line.dashes, linewidth=1.6)
         axes.fill_between(one.rounds, low, high, color=line.colour, alpha=shade, linewidth=0)
         if name(one) not in outside:
-            top = max(top, float(high.max()))
+            # A band much wider than its line is cut: it would flatten all the lines.
+            top = max(top, min(float(high.max()), 1.4 * float(middle.max())))
     for number, one in enumerate(one for one in series if name(one) in outside):
         text = f"{name(one)} ends at {one.final.mean():,.0f}"
         axes.text(0.98, 0.97 - 0.08 * number, text, transform=axes.transAxes, ha="right", va="top", fontsize=7, color="0.3")

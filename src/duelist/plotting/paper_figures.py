@@ -61,6 +61,25 @@ def alpha_figures(prefix: str, title: str, series: Sequence[Series]) -> list[Pap
     return _five_ways(prefix, title, rows, reference, f"alpha = {PAPER_ALPHA:g}", _alpha, names)
 
 
+def sweep_figures(prefix: str, title: str, series: Sequence[Series]) -> list[PaperFigure]:
+    """Any other sweep: a row for each named grid, a column for each environment; differences are to the first policy."""
+    everything = list(series)
+    rows = [
+        Row(GRIDS.get(grid, grid), _places([one for one in everything if one.grid in ("", grid)]))
+        for grid in _grids(everything)
+    ]
+
+    def called(one: Series) -> str:
+        return one.label if one.grid or not one.setting else f"{one.label}, {one.setting_text}"
+
+    def reference(one: Series) -> Series:
+        return select(everything, environment=one.environment)[0]
+
+    return _five_ways(
+        prefix, title or prefix, rows, reference, called(everything[0]), called, _numbered(map(called, everything))
+    )
+
+
 def _five_ways(
     prefix: str,
     title: str,

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from duelist.experiments.report_tables import ReportTable
 from duelist.plotting.paper_figures import PaperFigure
 
+_NEW_LINE = "\n"
+_SHORT = 16  # characters that a cell keeps on one line
+
 
 @dataclass(frozen=True)
 class Section:
@@ -60,7 +63,10 @@ def markdown_report(report: Report) -> str:
 def _html_table(table: ReportTable) -> str:
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in table.headings)
     body = "\n".join(
-        "<tr>" + "".join(f'<td class="{_kind(cell)}">{html.escape(cell)}</td>' for cell in row) + "</tr>" for row in table.rows
+        "<tr>"
+        + "".join(f'<td class="{_kind(cell)}">{html.escape(cell).replace(_NEW_LINE, "<br>")}</td>' for cell in row)
+        + "</tr>"
+        for row in table.rows
     )
     note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
     title = f"<h3>{html.escape(table.title)}</h3>"
@@ -73,7 +79,9 @@ def _kind(cell: str) -> str:
         return "held" if cell == "held" else "partly"
     if cell == "did not hold":
         return "not"
-    return "number" if cell[:1].isdigit() or cell[:1] in "+-" else ""
+    if cell[:1].isdigit() or cell[:1] in ("+", "-"):
+        return "number"
+    return "short" if len(cell) <= _SHORT else ""
 
 
 def _html_figure(figure: PaperFigure, image: bytes) -> str:
@@ -83,7 +91,7 @@ def _html_figure(figure: PaperFigure, image: bytes) -> str:
 
 def _markdown_table(table: ReportTable) -> str:
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(cell.replace("|", "\\|").replace(_NEW_LINE, "<br>") for cell in cells) + " |"
 
     rule = "|" + "---|" * len(table.headings)
     rows = [line(table.headings), rule, *(line(row) for row in table.rows)]
@@ -101,6 +109,7 @@ h1 {{ font-size: 1.7rem; }} h2 {{ margin-top: 2.5rem; border-bottom: 1px solid #
 table {{ border-collapse: collapse; font-size: .85rem; }}
 th, td {{ padding: .25rem .6rem; border-bottom: 1px solid #e5e5e5; text-align: left; vertical-align: top; }}
 th {{ border-bottom: 2px solid #999; }}
+th, td.short {{ white-space: nowrap; }}
 td.number {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
 td.held {{ color: #00664c; font-weight: 600; white-space: nowrap; }}
 td.partly {{ color: #7a5200; font-weight: 600; white-space: nowrap; }}

@@ -20,8 +20,10 @@ from duelist.experiments.fingerprint import versions
 from duelist.experiments.report_tables import ReportTable, final_table, tuning_table, verdict_table
 from duelist.experiments.runner import Results
 from duelist.experiments.series import Series, select, series_of
-from duelist.plotting.paper_figures import PaperFigure, alpha_figures, comparison_figures
+from duelist.plotting.paper_figures import PaperFigure, alpha_figures, comparison_figures, sweep_figures
 from duelist.plotting.report import Report, Section
+
+_REFERENCE = f"FGTS with exact sampling at alpha = {PAPER_ALPHA:g}"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,25 @@ def reproduction_report(results: Mapping[str, Results], *, command: str, seconds
     return Reproduction(report, [figure for section in sections for figure in section.figures], verdicts)
 
 
+def sweep_report(results: Results, *, command: str, seconds: float) -> Reproduction:
+    """The report of any other sweep: tables, figures and settings, without verdicts on the paper."""
+    spec = results.spec
+    series = series_of(spec, results.table)
+    first = series[0]
+
+    def reference(one: Series) -> Series | None:
+        return next(iter(select(series, environment=one.environment)), None)
+
+    against = f"{first.label} ({first.setting_text})" if first.setting else first.label
+    tables = [final_table("Final regret", _by_place(series), reference, against)]
+    if any(policy.tune for policy in spec.policies):
+        tables.append(tuning_table(series_of(spec, results.table, stage="tune"), spec.tuning.criterion))
+    figures = sweep_figures(spec.name, spec.title, series)
+    section = Section("Results", _instances(results), tables, figures)
+    tail = _settings({spec.name: results}, command, seconds)
+    return Reproduction(Report(spec.title or spec.name, [section, *tail]), figures, [])
+
+
 def _comparison_section(heading: str, results: Results, series: list[Series]) -> Section:
     spec = results.spec
     tuning = series_of(spec, results.table, stage="tune")
@@ -74,7 +95,7 @@ def _comparison_section(heading: str, results: Results, series: list[Series]) ->
     def reference(one: Series) -> Series | None:
         return next(iter(select(series, label=exact, environment=one.environment)), None)
 
-    tables = [final_table(f"{heading}: final regret", _by_place(series), reference)]
+    tables = [final_table(f"{heading}: final regret", _by_place(series), reference, _REFERENCE)]
     if tuning:
         tables.append(tuning_table(tuning, spec.tuning.criterion))
     return Section(heading, _instances(results), tables, figures)
@@ -85,7 +106,7 @@ def _alpha_section(heading: str, results: Results, series: list[Series]) -> Sect
         exact = series[0].label
         return next(iter(select(series, label=exact, environment=one.environment, alpha=PAPER_ALPHA)), None)
 
-    tables = [final_table(f"{heading}: final regret", _by_place(series), reference)]
+    tables = [final_table(f"{heading}: final regret", _by_place(series), reference, _REFERENCE)]
     return Section(heading, _instances(results), tables, alpha_figures(results.spec.name, results.spec.title, series))
 
 
@@ -110,7 +131,14 @@ def _instances(results: Results) -> list[str]:
 
 
 def _summary(verdicts: Sequence[Verdict], results: Sequence[Results]) -> list[str]:
-    paragraphs = [f"{verdict.claim} ({verdict.conditions}): {verdict.outcome}." for verdict in verdicts]
+    paragraphs = []
+    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
+        by_outcome: dict[str, list[str]] = {}
+        for verdict in verdicts:
+            if verdict.claim == claim:
+                by_outcome.setdefault(verdict.outcome, []).append(verdict.conditions)
+        told = [f"{outcome.capitalize()}: {' | '.join(conditions)}." for outcome, conditions in by_outcome.items()]
+        paragraphs.append(f"“{claim}.” {' '.join(told)}")
     paragraphs.append(
         f"The paper prints no numbers, so its words are given thresholds. A large margin: the best baseline's mean regret is "
         f"at least {LARGE_MARGIN:g} times that of FGTS.CDB and the paired 95 % interval excludes zero. Robust in alpha: the "

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 def tuning_drawing(paper_values: Sequence[float]) -> Draw:
     """A drawing of mean and median final regret against the radius; hollow marks lie outside the paper's grid."""
-    from matplotlib.ticker import LogLocator
 
     def draw(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
         for label in dict.fromkeys(one.label for one in series):
@@ -29,7 +28,6 @@ def tuning_drawing(paper_values: Sequence[float]) -> Draw:
                 fill = line.colour if radius in paper_values else "white"
                 axes.plot(radius, mean, mark, color=line.colour, markersize=5, markerfacecolor=fill)
         log_axis(axes, "x")
-        axes.xaxis.set_major_locator(LogLocator())
         log_axis(axes, "y")
         axes.set_xlabel("radius", fontsize=8)
         axes.set_ylabel("mean regret after the last round", fontsize=8)

@@ -10,7 +10,6 @@ from duelist.service.building import items_of, spec_of
 from duelist.service.doors import Admin, AdminArena, ItemPath, TheCaller, TheService, VotedArena, refusals
 from duelist.service.events import Event
 from duelist.service.hall import Hall, try_out
-from duelist.service.outcomes import Outcome
 from duelist.service.schemas import ArenaInfo, ArenaList, ItemChange, ItemInfo, ItemList, NewArena, NewItems
 
 router = APIRouter(prefix="/api/v1", tags=["arenas"])
@@ -82,7 +81,6 @@ async def change_item(service: TheService, arena: AdminArena, item: ItemPath, bo
 def arena_info(arena: Arena) -> ArenaInfo:
     """What the service says about an arena."""
     spec = arena.spec
-    outcome = arena.log.column("outcome")
     return ArenaInfo(
         id=spec.id,
         name=spec.name,
@@ -94,7 +92,7 @@ def arena_info(arena: Arena) -> ArenaInfo:
         items=len(arena.table.items),
         active_items=len(arena.table.active),
         asks=len(arena.log),
-        votes=int(((outcome != Outcome.OPEN) & (outcome != Outcome.SKIP)).sum()),
+        votes=arena.n_votes,
         undo_seconds=spec.undo_ms / 1000,
         seed=spec.seed,
     )

@@ -16,7 +16,6 @@ from duelist.service.events import Event
 from duelist.service.explain import Side, explain
 from duelist.service.export import as_csv, as_parquet, table_of
 from duelist.service.hall import Hall
-from duelist.service.outcomes import Outcome
 from duelist.service.schemas import (
     ExplainedSide,
     ExplanationInfo,
@@ -51,7 +50,6 @@ def leaderboard(service: TheService, arena: AdminArena) -> Leaderboard:
 
     def shown(hall: Hall) -> Leaderboard:
         found = hall.arena(arena)
-        outcome = found.log.column("outcome")
         rows = []
         for place, rank in enumerate(beliefs.ranks, start=1):
             item = found.table.items[rank.item]
@@ -62,8 +60,8 @@ def leaderboard(service: TheService, arena: AdminArena) -> Leaderboard:
             arena=arena,
             rows=rows,
             level=LEVEL,
-            votes=int(((outcome != Outcome.OPEN) & (outcome != Outcome.SKIP)).sum()),
-            wins_learnt=int(((outcome == Outcome.FIRST) | (outcome == Outcome.SECOND)).sum()),
+            votes=found.n_votes,
+            wins_learnt=found.n_wins,
             revision=beliefs.revision,
         )
 

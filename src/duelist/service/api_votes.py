@@ -11,13 +11,15 @@ from duelist.service.decisions import HELD, Decision
 from duelist.service.doors import AskPath, TheService, VotedArena, refusals
 from duelist.service.events import Event
 from duelist.service.hall import Hall
+from duelist.service.lean_route import LeanRoute
 from duelist.service.outcomes import Outcome, to_sides
 from duelist.service.schemas import AnswerInfo, AskInfo, Candidate, NewAnswer, NewAsk, UndoRequest
 
 router = APIRouter(prefix="/api/v1", tags=["votes"])
+busy = APIRouter(prefix="/api/v1", tags=["votes"], route_class=LeanRoute)
 
 
-@router.post("/arenas/{arena}/asks", status_code=201, response_model=AskInfo, responses=refusals(400, 404, 409, 503))
+@busy.post("/arenas/{arena}/asks", status_code=201, response_model=AskInfo, responses=refusals(400, 404, 409, 503))
 async def ask(service: TheService, arena: VotedArena, body: NewAsk | None = None) -> Response:
     """Ask for a pair. Which candidate stands on the left is drawn at random and written down."""
     request = (body.request_id if body else None) or ""
@@ -49,7 +51,7 @@ def get_ask(service: TheService, arena: VotedArena, ask: AskPath) -> AskInfo:
     return service.ledger.read(lambda hall: ask_info(hall.arena(arena), hall.arena(arena).decision(ask)))
 
 
-@router.put("/arenas/{arena}/asks/{ask}/answer", response_model=AnswerInfo, responses=refusals(400, 404, 409, 503))
+@busy.put("/arenas/{arena}/asks/{ask}/answer", response_model=AnswerInfo, responses=refusals(400, 404, 409, 503))
 async def tell(service: TheService, arena: VotedArena, ask: AskPath, body: NewAnswer) -> Response:
     """Answer an ask. The same answer again changes nothing; another one is refused."""
 

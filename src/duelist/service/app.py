@@ -55,8 +55,9 @@ def create_app(ledger: Ledger, settings: ServiceSettings | None = None) -> FastA
     )
     app.state.service = service
     # Put in as they are, the busiest first: a router inside a router is searched twice.
-    for module in (api_votes, api_arenas, api_insight, api_keys, pages):
-        app.router.routes.extend(module.router.routes)
+    routers = (api_votes.busy, api_votes.router, api_arenas.router, api_insight.router, api_keys.router, pages.router)
+    for router in routers:
+        app.router.routes.extend(router.routes)
     app.mount("/static", pages.static_files(), name="static")
     app.add_middleware(Gate, service=service)
     app.add_exception_handler(ServiceError, _refused)

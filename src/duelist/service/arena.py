@@ -49,7 +49,7 @@ class Arena:
         self.player = Player(policy_from(spec.policy), dim=spec.room_for(0), seed=spec.seed)
         self.outlook = Outlook()
         self._actions: dict[int, FiniteActions] = {}
-        self._considered: tuple[int, Considered] | None = None
+        self._considered: tuple[object, bytes, Considered] | None = None
 
     # -- deciding -----------------------------------------------------------------------------------------------------------
 
@@ -64,7 +64,7 @@ class Arena:
                 f"{self.spec.policy['kind']} cannot choose with these features and settings: {error}"
             ) from error
         number = len(self.log)
-        self._considered = (number, considered)
+        self._considered = (self.player.state, actions.digest, considered)
         probability, explored = self.outlook.of_pair(self, actions, considered.first, considered.second)
         event: Event = {
             "kind": "asked",
@@ -76,7 +76,7 @@ class Arena:
             "second": members[considered.second],
             "flipped": flipped,
             "line_up": len(self.table.line_ups) - 1,
-            "stream": [self.player.generation, number],
+            "stream": [self.player.generation, int(getattr(self.player.state, "asked", number))],
             "policy": self.spec.policy["kind"],
             "version": __version__,
             "probability": None if math.isnan(probability) else round(probability, 9),
@@ -225,8 +225,8 @@ class Arena:
         actions, members = self._offered(event.get("features"))
         ready, self._considered = self._considered, None
         # The pair in the event is what happened. It is computed again only to move the player's random state along.
-        if ready and ready[0] == event["number"]:
-            self.player.accept(ready[1])
+        if ready and ready[0] is self.player.state and ready[1] == actions.digest:
+            self.player.accept(ready[2])
         else:
             # A newer version may not be able to repeat an old choice; the pair was asked all the same.
             with contextlib.suppress(NonFiniteError):
@@ -364,9 +364,16 @@ class Arena:
     # -- counting -----------------------------------------------------------------------------------------------------------
 
     @property
-    def n_waiting(self) -> int:
-        """Asks without an answer."""
-        return int((self.log.column("outcome") == Outcome.OPEN).sum())
+    def n_wins(self) -> int:
+        """Answers that prefer one of the two, held ones included."""
+        outcome = self.log.column("outcome")
+        return int(((outcome == Outcome.FIRST) | (outcome == Outcome.SECOND)).sum())
+
+    @property
+    def n_votes(self) -> int:
+        """Answers other than skips."""
+        outcome = self.log.column("outcome")
+        return int(((outcome != Outcome.OPEN) & (outcome != Outcome.SKIP)).sum())
 
     def creation(self, items: list[Item], *, at: int) -> Event:
         """The event that creates this arena with its first items."""

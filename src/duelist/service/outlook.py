@@ -16,8 +16,7 @@ from duelist.core.checks import FloatArray
 from duelist.policies.fgts import FGTS
 from duelist.policies.uniform import Uniform
 from duelist.samplers.curvature import renewed, unknown_curvature
-from duelist.service.outcomes import Outcome
-from duelist.service.vote_statistics import potential_of
+from duelist.service.vote_statistics import discount_of, potential_of
 
 if TYPE_CHECKING:
     from duelist.service.arena import Arena
@@ -55,10 +54,11 @@ class Outlook:
         return self._favourites
 
     def _renew(self, arena: Arena) -> None:
-        outcome = arena.log.column("outcome")
-        wins = int(((outcome == Outcome.FIRST) | (outcome == Outcome.SECOND)).sum())
+        wins, discount = arena.n_wins, discount_of(arena)
         known, dim = self._curvature, arena.player.dim
-        if self._dim == dim and known.observations <= wins <= known.observations * (1 + 1 / _GROWTH):
+        # Where old votes fade, only so many count: then that number has to change by a twentieth.
+        counted = known.observations if discount == 1.0 else min(known.observations, 1.0 / (1.0 - discount))
+        if self._dim == dim and known.observations <= wins <= known.observations + counted / _GROWTH:
             return
         start = known if self._dim == dim else unknown_curvature(1, dim)
         self._curvature = renewed(start, potential_of(arena, chains=1))

@@ -28,7 +28,8 @@ export function intervalBar(row, scale) {
 
 function niceTop(value) {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value) || 10 * power;
+  // Tops whose half is a whole number: half a vote is no label.
+  return [2, 4, 6, 10].map((step) => step * power).find((step) => step >= value);
 }
 
 // As wide as its place, so that a unit is a pixel and the letters keep their size on a phone.

@@ -1,0 +1,209 @@
+"""MALA on the posterior of a differentiable reward: all steps of all chains of all lanes in one compiled JAX function.
+
+The same steps and the same random numbers as `mala_walk` on any potential, so both take the same path; here the loop is
+compiled, with the gradient from automatic differentiation.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from duelist.core.checks import FloatArray, whole_number
+from duelist.core.streams import Streams
+from duelist.posteriors.priors import Prior
+from duelist.posteriors.reward_potential import RewardTerms, curvature_of, potential_of
+from duelist.rewards.base import Reward, require_jax
+from duelist.rewards.errors import RewardNotFiniteError
+from duelist.samplers.any_potential import mala_randomness
+from duelist.samplers.base import prior_draws
+
+_TARGET_ACCEPTANCE = 0.574
+_ADAPTATION_DECAY = 0.6
+_RENEW_AFTER = 1.3  # the curvature is computed again when there are so many times the duels it was computed from
+
+
+class RewardChains(NamedTuple):
+    """Chains of `RewardMALA`.
+
+    Attributes:
+        position: (lanes, chains, parameters) current draws.
+        log_step: (lanes, chains) logarithm of h, adapted between calls and fixed within one.
+        whitener: (lanes, parameters, parameters) inverse Cholesky factor of the curvature.
+        whitened_at: number of duels the whitener was computed from.
+        accepted: (lanes, chains) sum of mean acceptance probabilities.
+        calls: calls of `advance` so far.
+    """
+
+    position: FloatArray
+    log_step: FloatArray
+    whitener: FloatArray
+    whitened_at: int
+    accepted: FloatArray
+    calls: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardMALA:
+    """Preconditioned MALA for differentiable rewards.
+
+    Args:
+        steps: steps each chain takes a round, from where it stood the round before.
+    """
+
+    steps: int = 10
+
+    def __post_init__(self) -> None:
+        whole_number("steps", self.steps, at_least=1)
+
+    def start(self, reward: Reward, prior: Prior, streams: Streams, *, dim: int) -> RewardChains:
+        """Two chains a lane at draws from the prior."""
+        require_jax()
+        lanes, size = len(streams), reward.parameters(dim)
+        scale = 1.0 / math.sqrt(max(float(prior.precision), 1.0 / float(prior.radius) ** 2))
+        return RewardChains(
+            position=prior_draws(prior, streams, chains=2, dim=size),
+            log_step=np.full((lanes, 2), math.log(1.65 * size ** (-1 / 6))),
+            whitener=np.repeat(scale * np.eye(size)[None], lanes, axis=0),
+            whitened_at=0,
+            accepted=np.zeros((lanes, 2)),
+            calls=0,
+        )
+
+    def advance(
+        self,
+        reward: Reward,
+        terms: RewardTerms,
+        chains: RewardChains,
+        streams: Streams,
+        round_: int,
+        *,
+        rounds: int,
+        attempt: int = 0,
+        announce: Callable[[str], None],
+    ) -> RewardChains:
+        """Move every chain towards the potential of `rounds` duels; (round_, attempt) names the random numbers."""
+        if rounds == 0:
+            return chains  # draws from the prior are draws from the posterior of no duels
+        lanes, n_chains, size = chains.position.shape
+        whitener, whitened_at = chains.whitener, chains.whitened_at
+        with require_jax().enable_x64(True):
+            if rounds >= 8 and rounds >= _RENEW_AFTER * whitened_at:
+                whitener = _whiteners(np.asarray(_timed(_curvature(reward), announce)(chains.position, terms)))
+                whitened_at = rounds
+            noise, uniforms = np.empty((lanes, n_chains, self.steps, size)), np.empty((lanes, n_chains, self.steps))
+            mala_randomness(noise, uniforms, streams.keys("reward mala"), round_, n_chains * attempt)
+            walk = _timed(_walk(reward), announce)
+            moved = walk(chains.position, np.exp(chains.log_step), whitener, noise, uniforms, terms)
+            position, acceptance, invalid = (np.asarray(part) for part in moved)
+        if invalid.any() or not np.isfinite(whitener).all():
+            raise RewardNotFiniteError(
+                f"the posterior of the reward is not finite in lane {int(np.argmax(invalid.any(axis=1)))}: the reward or its "
+                f"gradient returned NaN or infinity. Look for a logarithm, root or division that some theta makes invalid, "
+                f"or keep theta in a smaller ball. Nothing was changed."
+            )
+        gain = (1.0 + chains.calls) ** -_ADAPTATION_DECAY
+        return RewardChains(
+            position=position,
+            log_step=chains.log_step + gain * (acceptance - _TARGET_ACCEPTANCE),
+            whitener=whitener,
+            whitened_at=whitened_at,
+            accepted=chains.accepted + acceptance,
+            calls=chains.calls + 1,
+        )
+
+    def report(self, chains: RewardChains) -> dict[str, FloatArray]:
+        """Mean acceptance probability and step size, one a lane."""
+        return {
+            "acceptance": chains.accepted.mean(axis=1) / max(chains.calls, 1),
+            "step_size": np.exp(chains.log_step).mean(axis=1),
+        }
+
+
+def _timed(compiled: Any, announce: Callable[[str], None]) -> Callable[..., Any]:
+    """The compiled function, which tells before it compiles for new shapes and how long that took."""
+
+    def call(*arguments: Any) -> Any:
+        shapes = tuple(np.shape(part) for part in require_jax().tree_util.tree_leaves(arguments))
+        if shapes in compiled.known_shapes:
+            return compiled.function(*arguments)
+        announce(f"compiling the {compiled.label} for {arguments[0].shape[-1]} parameters ...")
+        started = time.perf_counter()
+        result = require_jax().block_until_ready(compiled.function(*arguments))
+        compiled.known_shapes.add(shapes)
+        announce(f"compiled the {compiled.label} in {time.perf_counter() - started:.1f} s")
+        return result
+
+    return call
+
+
+class _Compiled:
+    """A compiled function and the shapes that it has been compiled for."""
+
+    def __init__(self, label: str, function: Any) -> None:
+        self.label, self.function = label, require_jax().jit(function)
+        self.known_shapes: set[Any] = set()
+
+
+@lru_cache(maxsize=32)
+def _curvature(reward: Reward) -> _Compiled:
+    """The mean curvature of a lane's chains."""
+    jax = require_jax()
+    of_chains = jax.vmap(curvature_of(reward), in_axes=(0, None))
+    return _Compiled("curvature", jax.vmap(lambda position, terms: of_chains(position, terms).mean(axis=0)))
+
+
+def _whiteners(curvatures: FloatArray) -> FloatArray:
+    """Inverse Cholesky factors. Not through JAX: compiling a factorisation takes longer than all of them together."""
+    if not np.isfinite(curvatures).all():
+        return np.full_like(curvatures, np.nan)
+    identity = np.eye(curvatures.shape[1])
+    return np.array([solve_triangular(np.linalg.cholesky(one), identity, lower=True) for one in curvatures])
+
+
+@lru_cache(maxsize=32)
+def _walk(reward: Reward) -> _Compiled:
+    """All steps of all chains of all lanes: new positions, mean acceptance, and where the potential was not a number."""
+    jax = require_jax()
+    jnp = jax.numpy
+    evaluate = jax.value_and_grad(potential_of(reward))
+
+    def one_chain(
+        start: Any, h: Any, noise: Any, uniforms: Any, chain: Any, whitener: Any, terms: RewardTerms
+    ) -> tuple[Any, Any, Any]:
+        def step(carry: Any, random: Any) -> tuple[Any, None]:
+            theta, value, slope, accepted, invalid = carry
+            xi, uniform = random
+            move = h * xi - 0.5 * h * h * slope
+            proposal = theta + whitener.T @ move
+            new_value, gradient = evaluate(proposal, chain, terms)
+            new_slope = whitener @ gradient
+            back = (0.5 * h * h * new_slope - move) / h
+            outside = jnp.isposinf(new_value)
+            log_ratio = value - new_value + 0.5 * ((xi * xi).sum() - (back * back).sum())
+            log_ratio = jnp.where(outside, -jnp.inf, log_ratio)
+            invalid = invalid | (~outside & ~jnp.isfinite(new_value + new_slope.sum()))
+            taken = jnp.log(uniform) < log_ratio
+            kept = (jnp.where(taken, proposal, theta), jnp.where(taken, new_value, value), jnp.where(taken, new_slope, slope))
+            return (*kept, accepted + jnp.exp(jnp.minimum(0.0, log_ratio)), invalid), None
+
+        # Step 0 only evaluates: without noise, from an infinite potential, it proposes the start itself and takes it. The
+        # gradient then stands once in the code to be compiled, which halves the wait.
+        still = (jnp.zeros((1, len(start))), jnp.full(1, 0.5))
+        random = (jnp.concatenate([still[0], noise]), jnp.concatenate([still[1], uniforms]))
+        first = (start, jnp.asarray(jnp.inf), jnp.zeros_like(start), jnp.asarray(-1.0), jnp.asarray(False))
+        (theta, value, _, accepted, invalid), _ = jax.lax.scan(step, first, random)
+        return theta, accepted / len(uniforms), invalid | ~jnp.isfinite(value)
+
+    def one_lane(position: Any, h: Any, whitener: Any, noise: Any, uniforms: Any, terms: RewardTerms) -> Any:
+        over_chains = jax.vmap(one_chain, in_axes=(0, 0, 0, 0, 0, None, None))
+        return over_chains(position, h, noise, uniforms, jnp.arange(2), whitener, terms)
+
+    return _Compiled("sampler", jax.vmap(one_lane))
