@@ -37,6 +37,13 @@ def two_dots(vector: FloatArray, one: FloatArray, two: FloatArray, n: int) -> tu
 
 
 @kernel
+def copy_into(out: FloatArray, values: FloatArray) -> None:
+    """Copy a vector. Slice assignment would do, but brings along the text of its errors: a second of compiling a kernel."""
+    for i in range(out.shape[0]):
+        out[i] = values[i]
+
+
+@kernel
 def cholesky_into(factor: FloatArray, matrix: FloatArray) -> bool:
     """Lower Cholesky factor of `matrix`; False if it is not positive definite."""
     dim = matrix.shape[0]

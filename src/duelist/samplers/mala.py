@@ -21,7 +21,7 @@ import numpy as np
 from duelist.core.checks import FloatArray, finite_number, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
-from duelist.core.linear_kernels import lower_times, lower_transposed_times
+from duelist.core.linear_kernels import copy_into, lower_times, lower_transposed_times
 from duelist.core.philox import fill_normals
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
@@ -113,12 +113,12 @@ def mala_lanes(
                     accepted += math.exp(min(0.0, log_ratio))
                     if math.log(uniform) < log_ratio:
                         value = new_value
-                        theta[:] = proposal
+                        copy_into(theta, proposal)
                         gradient, new_gradient = new_gradient, gradient
                         slope, new_slope = new_slope, slope
                 kept = (step + 1) // keep_every - 1
                 if (step + 1) % keep_every == 0 and kept < path.shape[2]:
-                    path[lane, chain, kept] = theta
+                    copy_into(path[lane, chain, kept], theta)
                     energy[lane, chain, kept] = value
             acceptance[lane, chain] = accepted / steps
     return -1

@@ -25,7 +25,7 @@ from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
-from duelist.core.linear_kernels import cholesky_into, solve_cholesky
+from duelist.core.linear_kernels import cholesky_into, copy_into, solve_cholesky
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, add_feel_good, scratch_for
@@ -129,7 +129,7 @@ def _draw_gaussian(
     dim = linear.shape[0]
     if not cholesky_into(factor, precision):
         return False
-    mean[:] = linear
+    copy_into(mean, linear)
     solve_cholesky(factor, mean)
     # L^-T xi by back substitution has covariance (L L^T)^-1.
     for i in range(dim):
@@ -214,8 +214,8 @@ def polya_gamma_lanes(
                     else:
                         high = angle
                     angle = low + (high - low) * uniform(tape)
-                theta[:] = proposal
-                logits[:] = new_logits
+                copy_into(theta, proposal)
+                copy_into(logits, new_logits)
     return -1
 
 
