@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-jax bench clean browser
+.PHONY: help demo test test-jax bench calibrate clean browser
 
 help: ## Say what each command does
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## Compare the policies on the paper's problem: a table here, a figure under results/demo
 	@$(BIN)/duelist run --dim 10 --arms 32 --rounds 2500 --trials 20 --seed 0 --out results/demo
@@ -30,6 +30,9 @@ browser:
 
 bench: $(INSTALLED) ## Measure speed and memory against a plain NumPy loop: a table here, JSON under results/benchmarks
 	@$(BIN)/python benchmarks/fgts_speed.py
+
+calibrate: $(INSTALLED) ## Measure every sampler against reference posteriors and simulated truths (half an hour)
+	@$(BIN)/python benchmarks/calibrate.py
 
 clean: ## Remove the environment, caches and results
 	rm -rf $(VENV) results build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

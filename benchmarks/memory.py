@@ -19,8 +19,8 @@ from duelist.policies.fgts import FGTS
 
 ROUNDS = 1_000_000
 DIM = 20
-# Kind of history: (fresh arms every round, Feel-Good strength). Fresh arms under a Feel-Good term keep every set
-# (rounds x arms x dim numbers: 5 GB here), which no bookkeeping can avoid, so that one is not in the list.
+# Kind of history: (fresh arms every round, Feel-Good strength). Fresh arms under a Feel-Good term keep a sample
+# of the sets (all of them would be 5 GB here); benchmarks/flat_cost.py measures that one.
 KINDS = {"fixed arms": (False, 0.1), "fresh arms, alpha=0": (True, 0.0)}
 
 

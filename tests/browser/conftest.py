@@ -58,7 +58,7 @@ class Watched:
 @pytest.fixture
 def context(browser: Browser, service: Running) -> Iterator[BrowserContext]:
     context = browser.new_context(base_url=service.url, viewport={"width": 1200, "height": 820}, reduced_motion="reduce")
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(120_000)
     yield context
     context.close()
 

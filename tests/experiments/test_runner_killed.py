@@ -74,7 +74,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> 
             while child.poll() is None and not list(out.glob("parts/*.parquet")):
                 time.sleep(0.05)
             child.send_signal(signal.SIGINT)
-            _, told = child.communicate(timeout=120)
+            _, told = child.communicate(timeout=900)
         finally:
             child.kill()
     assert child.returncode == 130, told
