@@ -87,6 +87,8 @@ def reproduce(
         _tell_failures(failures, folder)
         click.get_current_context().exit(EXIT_FAILED)
     seconds = time.perf_counter() - started
+    if not quiet:
+        click.echo("Drawing the figures and writing the report ...", err=True)
     if own:
         made = sweep_report(results[specs[0].name], command=_command(), seconds=seconds)
     else:
