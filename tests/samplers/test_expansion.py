@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from builders import history_of, random_rounds
+from builders import history_of, learn_round, random_rounds
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import History
 from duelist.core.lanes import Problem
@@ -73,11 +73,46 @@ def test_duels_added_one_by_one_give_the_expansion_of_all_of_them() -> None:
     grown = no_expansion(LANES, DIM)
     for n in range(40, 61):
         grown = covering(grown, centre, potential_of(history_of([run[:n] for run in rounds])))
-    # Pairs may repeat within a set by chance; then the whole is read again, which must come to the same.
     at_once = covering(no_expansion(LANES, DIM), centre, potential_of(history_of(rounds)))
     np.testing.assert_allclose(grown.slope, at_once.slope, rtol=1e-10)
     np.testing.assert_allclose(grown.hessian, at_once.hessian, rtol=1e-10)
     assert grown.observations == at_once.observations == 60
+
+
+@pytest.mark.parametrize("n_sets", [60, 5], ids=["new contrasts", "contrasts that return"])
+@pytest.mark.parametrize("at_a_time", [1, 3])
+def test_the_expansion_of_a_growing_history_is_that_of_all_of_it(n_sets: int, at_a_time: int) -> None:
+    rng = np.random.default_rng(6)
+    sets = [rng.standard_normal((4, DIM)) for _ in range(n_sets)]
+    rounds = [random_rounds(rng, 60, sets) for _ in range(LANES)]
+    centre = Curvature(rng.standard_normal((LANES, DIM)), np.tile(np.eye(DIM), (LANES, 1, 1)), 30)
+    history, grown = history_of([run[:30] for run in rounds]), no_expansion(LANES, DIM)
+    grown = covering(grown, centre, potential_of(history))
+    for n in range(30, 60):
+        history = learn_round(history, [run[n] for run in rounds])
+        if (n + 1 - 30) % at_a_time == 0:
+            grown = covering(grown, centre, potential_of(history))
+    at_once = covering(no_expansion(LANES, DIM), centre, potential_of(history))
+    np.testing.assert_allclose(grown.slope, at_once.slope, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(grown.hessian, at_once.hessian, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(grown.n_rows, at_once.n_rows)
+
+
+def test_a_duel_of_an_old_contrast_is_added_without_reading_the_others() -> None:
+    """The others are overwritten with nonsense: if they were read again, it would show."""
+    rng = np.random.default_rng(8)
+    rounds = [random_rounds(rng, 41, [rng.standard_normal((3, DIM))]) for _ in range(LANES)]
+    centre = Curvature(rng.standard_normal((LANES, DIM)), np.tile(np.eye(DIM), (LANES, 1, 1)), 40)
+    before = covering(no_expansion(LANES, DIM), centre, potential_of(history_of([run[:40] for run in rounds])))
+    after = potential_of(history_of(rounds))
+    expected = covering(no_expansion(LANES, DIM), centre, after)
+    assert after.newest is not None
+    for lane in range(LANES):
+        others = np.arange(after.packed.contrasts.shape[2]) != after.newest.row[lane]
+        after.packed.contrasts[lane][:, others] = np.nan
+    longer = covering(before, centre, after)
+    np.testing.assert_allclose(longer.slope, expected.slope, rtol=1e-10)
+    np.testing.assert_allclose(longer.hessian, expected.hessian, rtol=1e-10)
 
 
 def played(policy: FGTS, env: LinearDuels, rounds: int) -> FGTSState:

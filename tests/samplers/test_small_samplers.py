@@ -12,6 +12,7 @@ from duelist.core.errors import DuelistError, InvalidInputError, UnknownNameErro
 from duelist.core.history import History
 from duelist.core.lanes import Problem
 from duelist.core.last_duel import LastDuel
+from duelist.core.saved import from_bytes, to_bytes
 from duelist.core.streams import Streams
 from duelist.environments.linear_duels import LinearDuels
 from duelist.experiments.simulate import simulate
@@ -222,3 +223,17 @@ def test_the_online_sampler_refuses_to_miss_a_duel() -> None:
 def test_settings_that_make_no_sense_are_refused(make: object) -> None:
     with pytest.raises(InvalidInputError):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_state_of_any_sampler_is_saved_and_goes_on_bit_for_bit_before_and_beyond_exact_rounds(name: str) -> None:
+    streams, policy = Streams(0, [0]), FGTS(sampler=name, exact_rounds=16)
+    instance = LinearDuels(dim=4, arms=6, fresh_arms=True).instance(streams)
+    state = policy.start(Problem(dim=4, lanes=1, horizon=60), streams)
+    for t in range(41):
+        actions = instance.actions(t)
+        if t in (10, 40):
+            asked, same = (policy.choose(s, actions, streams)[1] for s in (state, from_bytes(to_bytes(state))))
+            np.testing.assert_array_equal(asked.chains.position, same.chains.position)
+        duels, state = policy.choose(state, actions, streams)
+        state = policy.learn(state, actions, duels, instance.outcomes(t, duels))

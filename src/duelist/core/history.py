@@ -39,6 +39,13 @@ _CONTINUOUS = -2  # the slot of the first other continuous set; the next ones co
 _COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
 
 
+class Newest(NamedTuple):
+    """The newest duel of every lane: the (lanes,) row of its contrast, and (lanes,) 1.0 where the contrast's first arm lost."""
+
+    row: IntArray
+    lost: FloatArray
+
+
 class Statistics(NamedTuple):
     """Sufficient statistics of a history. Arrays are views and must not be written to.
 
@@ -57,6 +64,7 @@ class Statistics(NamedTuple):
             sample of sets, less what its control variate knows exactly, so that the same formula gives the estimate.
         ball_reach: sum of the radii of the balls that were offered; 0 if the history does not keep sets.
         support: sum of the support functions of other continuous sets; None if there were none, or they are not kept.
+        newest: which contrast the newest duel was of, and whether its first arm lost; None without duels, or in layers.
     """
 
     contrasts: FloatArray
@@ -68,6 +76,7 @@ class Statistics(NamedTuple):
     adversary: FloatArray
     ball_reach: float = 0.0
     support: Support | None = None
+    newest: Newest | None = None
 
 
 class History:
@@ -251,12 +260,32 @@ class _Log:
         if self.sample is not None:
             adversary = self.adversary - self.sample.correction()[:, None]
             return Statistics(
-                *likelihood, self.sample.sets, self.sample.weights(), adversary, self.ball_reach, self.continuous.sums()
+                *likelihood,
+                self.sample.sets,
+                self.sample.weights(),
+                adversary,
+                self.ball_reach,
+                self.continuous.sums(),
+                self._newest(),
             )
         n_sets = self.n_sets if self.keep_sets else 0
         return Statistics(
-            *likelihood, self.sets, self.repeats[:n_sets], self.adversary, self.ball_reach, self.continuous.sums()
+            *likelihood,
+            self.sets,
+            self.repeats[:n_sets],
+            self.adversary,
+            self.ball_reach,
+            self.continuous.sums(),
+            self._newest(),
         )
+
+    def _newest(self) -> Newest | None:
+        if not self.rounds or self.n_layers > 1:
+            return None
+        t = self.rounds - 1
+        # A contrast is (lower row) - (higher row): turned round where the first candidate had the higher row.
+        lost = (self.outcomes[t] > 0) == (self.first[t] > self.second[t])
+        return Newest(self.rows[t].astype(np.int64), lost.astype(np.float64))
 
     def append(
         self,

@@ -18,8 +18,8 @@ from duelist.core.duels import Duels
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import Statistics
 
-# There is no sum of support functions: finite sets and balls do without.
-_SAVED = tuple(name for name in Statistics._fields if name != "support")
+# No sum of support functions, which finite sets and balls do without, and the duel that is kept is the newest anyway.
+_SAVED = tuple(name for name in Statistics._fields if name not in ("support", "newest"))
 
 
 class LastDuel:

@@ -10,6 +10,7 @@ import numpy as np
 from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray
 from duelist.core.errors import ImproperPosteriorError, InvalidInputError
+from duelist.core.history import Newest
 from duelist.core.support import side_by_side
 from duelist.posteriors.potential_kernels import LinearTerms, evaluate
 from duelist.posteriors.priors import Prior
@@ -148,6 +149,12 @@ class LinearPotential:
             np.zeros((self.lanes, 0)),
             np.zeros((self.lanes, 0, 0)),
         )
+
+    @property
+    def newest(self) -> Newest | None:
+        """The newest duel behind the likelihood, where it is known."""
+        likelihood = self._terms.get(PreferenceTerm)
+        return likelihood.statistics.newest if isinstance(likelihood, PreferenceTerm) else None
 
     @property
     def is_long(self) -> bool:

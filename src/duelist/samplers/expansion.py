@@ -72,40 +72,70 @@ def expand_lanes(slope: FloatArray, hessian: FloatArray, reference: FloatArray, 
 
 
 @kernel
+def _add_duels(
+    slope: FloatArray,
+    hessian: FloatArray,
+    reference: FloatArray,
+    lane: int,
+    p: int,
+    total: float,
+    lost: float,
+    terms: LinearTerms,
+) -> None:
+    """Add `total` duels of contrast p, `lost` of them lost, to the slope (dim,) and Hessian (dim, dim) of a lane."""
+    dim = reference.shape[0]
+    u = 0.0
+    for i in range(dim):
+        u += terms.contrasts[lane, i, p] * reference[i]
+    e = math.exp(-abs(u))
+    lose = (e if u > 0.0 else 1.0) / (1.0 + e)
+    slope_p = terms.eta[lane] * (lost - total * lose)
+    curvature_p = terms.eta[lane] * total * lose * (1.0 - lose)
+    for i in range(dim):
+        z = terms.contrasts[lane, i, p]
+        slope[i] += slope_p * z
+        for j in range(dim):
+            hessian[i, j] += curvature_p * z * terms.contrasts[lane, j, p]
+
+
+@kernel
 def extend_lanes(slope: FloatArray, hessian: FloatArray, reference: FloatArray, terms: LinearTerms, n_rows: IntArray) -> None:
-    """Add the contrasts from n_rows (lanes,) on; `n_rows` is moved up."""
-    dim = reference.shape[1]
+    """Add the contrasts from n_rows (lanes,) on, with all their duels."""
     for lane in range(reference.shape[0]):
         for p in range(n_rows[lane], terms.n_rows[lane]):
-            u = 0.0
-            for i in range(dim):
-                u += terms.contrasts[lane, i, p] * reference[lane, i]
-            e = math.exp(-abs(u))
-            lose = (e if u > 0.0 else 1.0) / (1.0 + e)
-            slope_p = terms.eta[lane] * (terms.losses[lane, p] - terms.totals[lane, p] * lose)
-            curvature_p = terms.eta[lane] * terms.totals[lane, p] * lose * (1.0 - lose)
-            for i in range(dim):
-                z = terms.contrasts[lane, i, p]
-                slope[lane, i] += slope_p * z
-                for j in range(dim):
-                    hessian[lane, i, j] += curvature_p * z * terms.contrasts[lane, j, p]
-        n_rows[lane] = terms.n_rows[lane]
+            total, lost = terms.totals[lane, p], terms.losses[lane, p]
+            _add_duels(slope[lane], hessian[lane], reference[lane], lane, p, total, lost, terms)
+
+
+@kernel
+def extend_by_newest(
+    slope: FloatArray, hessian: FloatArray, reference: FloatArray, terms: LinearTerms, rows: IntArray, lost: FloatArray
+) -> None:
+    """Add one duel a lane, of contrast rows (lanes,); none where the row is -1."""
+    for lane in range(reference.shape[0]):
+        if rows[lane] >= 0:
+            _add_duels(slope[lane], hessian[lane], reference[lane], lane, rows[lane], 1.0, lost[lane], terms)
 
 
 def covering(expansion: Expansion, curvature: Curvature, potential: LinearPotential) -> Expansion:
     """The expansion of all duels of this potential around the mode of `curvature`."""
     terms = potential.packed
     grown = potential.observations - expansion.observations
-    # Every new duel a new contrast: then the old ones are as they were, and only the new ones have to be read. Where old
-    # duels are discounted they are not as they were.
+    # Where old duels are discounted they are not as they were, and what was added up is of no use.
     kept = not grown or potential.memory >= potential.observations
-    appended = kept and expansion.observations >= 0 and bool((terms.n_rows - expansion.n_rows == grown).all())
-    if appended and expansion.centred == curvature.observations:
+    if kept and expansion.observations >= 0 and expansion.centred == curvature.observations:
         if not grown:
             return expansion
-        slope, hessian, n_rows = expansion.slope.copy(), expansion.hessian.copy(), expansion.n_rows.copy()
-        extend_lanes(slope, hessian, expansion.reference, terms, n_rows)
-        return expansion._replace(slope=slope, hessian=hessian, n_rows=n_rows, observations=potential.observations)
+        slope, hessian = expansion.slope.copy(), expansion.hessian.copy()
+        longer = expansion._replace(
+            slope=slope, hessian=hessian, n_rows=terms.n_rows.copy(), observations=potential.observations
+        )
+        if grown == 1 and potential.newest is not None:
+            extend_by_newest(slope, hessian, expansion.reference, terms, *potential.newest)
+            return longer
+        if (terms.n_rows - expansion.n_rows == grown).all():  # every new duel a new contrast: the old ones are as they were
+            extend_lanes(slope, hessian, expansion.reference, terms, expansion.n_rows)
+            return longer
     slope, hessian = np.empty_like(expansion.slope), np.empty_like(expansion.hessian)
     expand_lanes(slope, hessian, curvature.mode, terms)
     return Expansion(curvature.mode, slope, hessian, terms.n_rows.copy(), potential.observations, curvature.observations)
