@@ -67,8 +67,13 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> 
     python_path = ":".join(path for path in sys.path if path)
     # So many steps a round take many minutes: the child is stopped long before, once the other block is finished.
     command = [sys.executable, "-m", "duelist", "reproduce", str(spec), "--rounds", "2000", "--out", str(out)]
+    # Tests run in the background inherit a SIGINT that is ignored; the child must hear it.
     with subprocess.Popen(
-        [*command, "--workers", "2"], env={"PYTHONPATH": python_path, "PATH": ""}, stderr=subprocess.PIPE, text=True
+        [*command, "--workers", "2"],
+        env={"PYTHONPATH": python_path, "PATH": ""},
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as child:
         try:
             while child.poll() is None and not list(out.glob("parts/*.parquet")):
