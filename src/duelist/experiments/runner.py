@@ -50,7 +50,7 @@ class Results:
         computed: blocks computed by this call.
         reused: blocks found finished.
         seconds: wall time of this call.
-        block_seconds: time that computing all blocks took, summed over workers and over earlier calls.
+        block_seconds: processor time that computing all blocks took, in this call and in earlier ones.
     """
 
     spec: Spec

@@ -168,15 +168,20 @@ def _settings(results: Mapping[str, Results], command: str, seconds: float) -> l
     ]
     times = ReportTable(
         "Experiments",
-        ("experiment", "hash", "seed", "blocks computed", "blocks reused", "this run", "computing, all workers and runs"),
+        ("experiment", "hash", "seed", "blocks computed", "blocks reused", "wall time", "processor time"),
         tuple(rows),
-        "A block that an earlier or interrupted run had finished is reused; its computing time is counted in the last column.",
+        "A block that an earlier or interrupted run had finished is reused; its processor time is counted, its wall time is not. "
+        "Drawing is not in these times.",
     )
     versions_ = ReportTable("Versions", ("what", "version"), tuple(versions().items()))
     problems = [f"Computed again: {problem}" for one in results.values() for problem in one.problems]
     specs: dict[str, Any] = {name: one.spec.to_mapping() for name, one in results.items()}
     return [
-        Section("Settings, versions and time", [f"Time taken: {seconds:.0f} s.", *problems], [times, versions_]),
+        Section(
+            "Settings, versions and time",
+            [f"Time taken: {seconds:.0f} s for computing, the figures not counted.", *problems],
+            [times, versions_],
+        ),
         Section("Command", listing=command),
         Section("Specs", listing=json.dumps(specs, indent=1)),
     ]
