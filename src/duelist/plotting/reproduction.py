@@ -170,8 +170,8 @@ def _settings(results: Mapping[str, Results], command: str, seconds: float) -> l
         "Experiments",
         ("experiment", "hash", "seed", "blocks computed", "blocks reused", "wall time", "processor time"),
         tuple(rows),
-        "A block that an earlier or interrupted run had finished is reused; its processor time is counted, its wall time is not. "
-        "Drawing is not in these times.",
+        "A block that an earlier or interrupted run had finished is reused; its processor time is counted, its wall time is "
+        "not. Drawing is not in these times.",
     )
     versions_ = ReportTable("Versions", ("what", "version"), tuple(versions().items()))
     problems = [f"Computed again: {problem}" for one in results.values() for problem in one.problems]
