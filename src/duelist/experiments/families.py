@@ -1,6 +1,8 @@
 """The problem families: sixteen kinds of problem on which every policy is tried, as data inside the package.
 
-`specs/families/problems.toml` says what the families are; the other files beside it are line-ups, lists of policies with grids.
+`specs/families/problems.toml` says what the families are; the other files beside it are line-ups, lists of policies with
+grids, which may ask for fewer instances (`[trials]`: `most`, or a number for a family).
+
 A spec is a family, a line-up and a stage. Settings are chosen on the instances of the stage "design" and judged on those of
 "final": the two have different seeds, so no instance is in both.
 """
@@ -64,7 +66,10 @@ def family_spec(name: str, stage: str, *, line_up: str = LINE_UP, only: Collecti
     """
     problem = _family(name)
     sizes = _read(_PROBLEMS)["stages"][one_of("stage", stage, STAGES)]
-    policies = _read(one_of("line-up", line_up, line_ups()))["policies"]
+    players = _read(one_of("line-up", line_up, line_ups()))
+    sizes = {**sizes, **problem.get(stage, {})}
+    limits = players.get("trials", {})
+    most = limits.get(name, limits.get("most", sizes["trials"]))
     rounds = problem.get("rounds", 2500)
     return spec_from_mapping(
         {
@@ -73,11 +78,17 @@ def family_spec(name: str, stage: str, *, line_up: str = LINE_UP, only: Collecti
             "environment": {"kind": "LinearDuels", **problem.get("environment", {})},
             "rounds": rounds,
             "thin": max(1, rounds // _CURVE_POINTS),
-            "policies": _wanted(policies, only),
+            "policies": _wanted(players["policies"], only),
             **sizes,
-            **problem.get(stage, {}),
+            "trials": min(most, sizes["trials"]),
         }
     )
+
+
+def families_text(line_up: str = LINE_UP) -> str:
+    """The files behind the specs, for a report."""
+    names = (_PROBLEMS, one_of("line-up", line_up, line_ups()))
+    return "\n".join((_folder() / f"{name}.toml").read_text(encoding="utf-8") for name in names)
 
 
 def _wanted(policies: Sequence[dict[str, Any]], only: Collection[str]) -> list[dict[str, Any]]:
