@@ -69,6 +69,19 @@ def test_ties_both_bad_and_skips_are_kept_but_not_learnt() -> None:
     assert stage.arena.player.state.history.rounds == 1
 
 
+def test_the_counts_of_answers_are_those_of_the_log_through_votes_undos_and_a_restart() -> None:
+    stage = Stage()
+    stage.crowd(80)
+    undone = stage.ask()
+    stage.tell(undone, "left", voter="v")
+    stage.undo(undone, 1, "v")
+    for arena in (stage.arena, Hall.from_bytes(stage.hall.to_bytes()).arena(stage.arena.spec.id)):
+        outcomes = arena.log.column("outcome").tolist()
+        assert [arena.log.count(one) for one in Outcome] == [outcomes.count(one) for one in Outcome]
+        assert arena.n_wins == outcomes.count(Outcome.FIRST) + outcomes.count(Outcome.SECOND)
+        assert arena.n_votes == len(outcomes) - outcomes.count(Outcome.OPEN) - outcomes.count(Outcome.SKIP)
+
+
 def test_an_answer_without_a_voter_is_learnt_at_once_and_cannot_be_undone() -> None:
     stage = Stage()
     decision = stage.ask()

@@ -55,7 +55,16 @@ def serve(
         from duelist.service.app import create_app
         from duelist.service.ledger import Ledger
         from duelist.service.settings import ServiceSettings, shipped_embedders
-        from duelist.service.start import add_demo, bound_socket, embedder_from, first_key, is_shared, open_journal, warm_up
+        from duelist.service.start import (
+            add_demo,
+            bound_socket,
+            embedder_from,
+            first_key,
+            is_shared,
+            leave_memory_alone,
+            open_journal,
+            warm_up,
+        )
     except ImportError as error:
         raise InvalidInputError(f"the service needs more libraries ({error}). Run: pip install 'duelist[serve]'.") from error
 
@@ -77,13 +86,17 @@ def serve(
     app = create_app(ledger, settings)
     where = "PostgreSQL" if is_shared(data) else data
 
+    def get_ready() -> None:
+        warm_up()
+        leave_memory_alone()
+
     class Server(uvicorn.Server):
         """Says where it listens once it does, and once Ctrl+C would be an orderly end."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             click.echo(f"Listening on {address}. Votes go to {where}. Stop with Ctrl+C.")
-            threading.Thread(target=warm_up, name="duelist warm-up", daemon=True).start()
+            threading.Thread(target=get_ready, name="duelist warm-up", daemon=True).start()
 
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{bound.getsockname()[1]}"

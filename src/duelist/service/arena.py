@@ -366,14 +366,12 @@ class Arena:
     @property
     def n_wins(self) -> int:
         """Answers that prefer one of the two, held ones included."""
-        outcome = self.log.column("outcome")
-        return int(((outcome == Outcome.FIRST) | (outcome == Outcome.SECOND)).sum())
+        return self.log.count(Outcome.FIRST, Outcome.SECOND)
 
     @property
     def n_votes(self) -> int:
         """Answers other than skips."""
-        outcome = self.log.column("outcome")
-        return int(((outcome != Outcome.OPEN) & (outcome != Outcome.SKIP)).sum())
+        return self.log.count(Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD)
 
     def creation(self, items: list[Item], *, at: int) -> Event:
         """The event that creates this arena with its first items."""
