@@ -14,7 +14,7 @@ from duelist.journal.postgres import PostgresJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.service.api_keys import is_master, key_event
 from duelist.service.beliefs import believe, evidence
-from duelist.service.building import items_of, spec_of
+from duelist.service.building import features_of, items_of, spec_of
 from duelist.service.demo import DEMO_ID, demo_arena
 from duelist.service.embedding import Embedder
 from duelist.service.events import Event
@@ -67,7 +67,7 @@ def add_demo(ledger: Ledger, settings: ServiceSettings) -> None:
     """Create the sample arena, unless it is there."""
     request = demo_arena()
     spec = spec_of(request, settings.embedders)
-    items = items_of(request.items, kind=spec.features, dim=spec.dim, embedder="", embedders=settings.embedders, taken=set())
+    items = items_of(request.items, features_of(request.items, spec, settings.embedders), taken=set())
     ledger.change(
         lambda hall, at: None if DEMO_ID in hall.arenas else hall.create(spec, items, at=at), lambda _hall, _event: None
     )
@@ -77,7 +77,7 @@ def warm_up() -> None:
     """Load the compiled kernels, so that the first voter does not wait for them. Touches no journal."""
     request = demo_arena()
     spec = spec_of(request, {})
-    items = items_of(request.items, kind="identity", dim=0, embedder="", embedders={}, taken=set())
+    items = items_of(request.items, features_of(request.items, spec, {}), taken=set())
     hall = Hall()
     hall.apply(hall.create(spec, items, at=0))
     arena = hall.arena(DEMO_ID)
