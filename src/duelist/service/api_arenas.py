@@ -85,6 +85,7 @@ def arena_info(arena: Arena) -> ArenaInfo:
         active_items=len(arena.table.active),
         asks=len(arena.log),
         votes=arena.n_votes,
+        ties=spec.ties,
         undo_seconds=spec.undo_ms / 1000,
         seed=spec.seed,
     )

@@ -1,7 +1,7 @@
 """What the votes say about every item: draws from the posterior, and the leaderboard that follows from them.
 
-The posterior is that of the Bradley-Terry model with linear utilities, from the prior of the arena's policy and every win that
-stands. It does not depend on how the pairs were chosen, so the leaderboard means the same under every policy.
+The posterior is that of the Bradley-Terry model with linear utilities, from the prior of the arena's policy and every win and
+tie that stands. It does not depend on how the pairs were chosen, so the leaderboard means the same under every policy.
 """
 
 from __future__ import annotations

@@ -42,11 +42,11 @@ function showBoard(board) {
   if (had) [...byId("board").querySelectorAll("button")].find((button) => button.getAttribute("aria-label") === had)?.focus();
   byId("votes").textContent = String(board.votes);
   const first = board.rows[0];
-  byId("leader").textContent = board.wins_learnt ? first.name : "No votes yet";
-  byId("sure").textContent = board.wins_learnt ? `Best of all with a probability of ${certainty(first.probability_best)}` : "Everything is open.";
-  byId("meter").value = board.wins_learnt ? first.probability_best : 0;
+  byId("leader").textContent = board.answers_learnt ? first.name : "No votes yet";
+  byId("sure").textContent = board.answers_learnt ? `Best of all with a probability of ${certainty(first.probability_best)}` : "Everything is open.";
+  byId("meter").value = board.answers_learnt ? first.probability_best : 0;
   if (leader !== null && leader !== first.item) announce(`${first.name} now leads.`);
-  leader = board.wins_learnt ? first.item : null;
+  leader = board.answers_learnt ? first.item : null;
 }
 
 function showTimeline(timeline) {
