@@ -42,6 +42,14 @@ def open_journal(data: str) -> Journal:
     return SQLiteJournal(path)
 
 
+def check_key(given: str | None) -> None:
+    """Refuse an admin key that is short enough to be guessed."""
+    if given is not None and len(given) < 24:
+        raise InvalidInputError(
+            f"an admin key needs at least 24 characters; got {len(given)}. Leave it out to get a random one."
+        )
+
+
 def first_key(ledger: Ledger, given: str | None = None) -> str | None:
     """Make sure that there is an admin key. Returns the secret of a new one, or None where there was one already.
 
@@ -49,10 +57,7 @@ def first_key(ledger: Ledger, given: str | None = None) -> str | None:
         ledger: the state.
         given: a secret to use instead of a random one, as set by whoever deploys the service.
     """
-    if given is not None and len(given) < 24:
-        raise InvalidInputError(
-            f"an admin key needs at least 24 characters; got {len(given)}. Leave it out to get a random one."
-        )
+    check_key(given)
     secret = given or new_secret()
 
     def decide(hall: Hall, at: int) -> Event | None:
