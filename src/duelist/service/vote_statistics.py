@@ -65,19 +65,23 @@ def _counted(arena: Arena) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Contrasts (rows, dim), totals (rows,) and losses (rows,)."""
     dim = arena.player.dim
     outcome = arena.log.column("outcome")
-    told = np.flatnonzero(np.isin(outcome, arena.spec.teaching))
+    teaches = np.zeros(len(Outcome), dtype=bool)
+    teaches[list(arena.spec.teaching)] = True
+    told = np.flatnonzero(teaches[outcome])
     weights, lost = _weights(arena, told), _LOST[outcome[told]]
     if arena.sent is not None:
-        pairs_shown = [arena.sent.pair_of(arena.log[int(number)]) for number in told]
-        rows = [pair[0] - pair[1] for pair in pairs_shown]
-        return np.array(rows).reshape(-1, dim), weights, weights * lost
+        pairs = arena.sent.pairs
+        shown = [pairs[n] if n in pairs else arena.sent.pair_of(arena.log[n]) for n in told.tolist()]
+        both = np.array(shown).reshape(-1, 2, dim)
+        return both[:, 0] - both[:, 1], weights, weights * lost
     first, second = arena.log.column("first")[told], arena.log.column("second")[told]
     low, high = np.minimum(first, second), np.maximum(first, second)
     low_lost = np.where(first == low, lost, 1.0 - lost)
     n_items = max(len(arena.table.items), 1)
-    pairs, row_of = np.unique(low * n_items + high, return_inverse=True)
+    # Counting in a table of all pairs is many times faster than sorting them, and votes wait meanwhile.
+    place = low * n_items + high
+    pairs = np.flatnonzero(np.bincount(place))
     features = arena.table.features(tuple(range(len(arena.table.items))), dim)
     contrasts = features[pairs // n_items] - features[pairs % n_items]
-    totals = np.bincount(row_of, weights=weights, minlength=len(pairs)).astype(np.float64)
-    losses = np.bincount(row_of, weights=weights * low_lost, minlength=len(pairs)).astype(np.float64)
+    totals, losses = (np.bincount(place, weights=each)[pairs] for each in (weights, weights * low_lost))
     return contrasts, totals, losses
