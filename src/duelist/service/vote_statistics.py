@@ -70,8 +70,8 @@ def _counted(arena: Arena) -> tuple[FloatArray, FloatArray, FloatArray]:
     told = np.flatnonzero(teaches[outcome])
     weights, lost = _weights(arena, told), _LOST[outcome[told]]
     if arena.sent is not None:
-        pairs = arena.sent.pairs
-        shown = [pairs[n] if n in pairs else arena.sent.pair_of(arena.log[n]) for n in told.tolist()]
+        settled = arena.sent.pairs
+        shown = [settled[n] if n in settled else arena.sent.pair_of(arena.log[n]) for n in told.tolist()]
         both = np.array(shown).reshape(-1, 2, dim)
         return both[:, 0] - both[:, 1], weights, weights * lost
     first, second = arena.log.column("first")[told], arena.log.column("second")[told]
@@ -83,5 +83,5 @@ def _counted(arena: Arena) -> tuple[FloatArray, FloatArray, FloatArray]:
     pairs = np.flatnonzero(np.bincount(place))
     features = arena.table.features(tuple(range(len(arena.table.items))), dim)
     contrasts = features[pairs // n_items] - features[pairs % n_items]
-    totals, losses = (np.bincount(place, weights=each)[pairs] for each in (weights, weights * low_lost))
+    totals, losses = (np.bincount(place, weights=each)[pairs].astype(np.float64) for each in (weights, weights * low_lost))
     return contrasts, totals, losses
