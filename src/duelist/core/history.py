@@ -6,6 +6,13 @@ while rounds go on; where they do not, there is a row a round. Nobody else needs
 the Feel-Good term needs one number whatever their count: the support functions R_i |theta| add up to (sum of R_i) |theta|.
 Other continuous sets are counted by `duelist.core.support`.
 
+A tie, outcome 0, is half a win each way: one showing and half a loss. Davidson's model of ties has
+
+    P(first) : P(second) : P(tie) = e^{u/2} : e^{-u/2} : nu,
+
+and where ties are rare, nu towards 0, the likelihood of one is the square root of s(u) s(-u) but for a constant: half the
+log-likelihood of a win and half that of a loss. For any nu the same counts are sufficient.
+
 A history may forget: with a discount g, the duel of round i counts g^(t - i) after round t. Every statistic is a sum over
 rounds, so multiplying all of them by g before each new duel keeps them exact for those weights, and no less compact.
 
@@ -23,7 +30,7 @@ import numpy.typing as npt
 from duelist.core.actions import ActionSet, FiniteActions
 from duelist.core.ball_actions import BallActions
 from duelist.core.checks import FloatArray, IntArray, finite_number, whole_number
-from duelist.core.duels import Duels
+from duelist.core.duels import Duels, check_outcomes
 from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.core.history_kernels import append_round, fade, rehash
 from duelist.core.set_sample import SetSample
@@ -40,7 +47,7 @@ _COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", 
 
 
 class Newest(NamedTuple):
-    """The newest duel of every lane: the (lanes,) row of its contrast, and (lanes,) 1.0 where the contrast's first arm lost."""
+    """The newest duel of every lane: (lanes,) row of its contrast, and (lanes,) how far the contrast's first arm lost."""
 
     row: IntArray
     lost: FloatArray
@@ -55,7 +62,7 @@ class Statistics(NamedTuple):
     Attributes:
         contrasts: (lanes, dim, capacity) distinct contrasts, one a column; columns from `n_rows` on are unused.
         totals: (lanes, capacity) how often each contrast was shown.
-        losses: (lanes, capacity) how often its first arm lost.
+        losses: (lanes, capacity) how often its first arm lost; half for a tie.
         n_rows: (lanes,) distinct contrasts in use.
         sets: (lanes, capacity, dim, n_arms) distinct action sets, arms last; those from `len(repeats)` on are unused.
         repeats: (n_sets,) how often each set was offered, or how many rounds it stands for in a sample; empty if the history
@@ -162,7 +169,7 @@ class History:
 
     @property
     def outcomes(self) -> npt.NDArray[np.int8]:
-        """(rounds, lanes) +1 where the first candidate won, -1 where it lost."""
+        """(rounds, lanes) +1 where the first candidate won, -1 where it lost, 0 where they tied."""
         return self._log.outcomes[: self.rounds]
 
     def append(
@@ -174,7 +181,7 @@ class History:
         weights: FloatArray | None = None,
         layers: IntArray | None = None,
     ) -> History:
-        """The history with one more duel in every lane; outcomes (lanes,) are +1 or -1.
+        """The history with one more duel in every lane; outcomes (lanes,) are +1, -1, or 0 for a tie.
 
         `weights` (lanes,) is by how much each duel counts, 1 if not given; `layers` (lanes,) is where, 0 if not given.
         """
@@ -183,10 +190,7 @@ class History:
                 f"the action set must have {self.lanes} lane(s) of dimension {self.dim}; got {actions.lanes} of "
                 f"dimension {actions.dim}. A history keeps the shape it was started with."
             )
-        if outcomes.shape != (self.lanes,) or not (np.abs(outcomes) == 1).all():
-            raise InvalidInputError(
-                f"outcomes must be ({self.lanes},) of +1 (the first won) and -1 (the second won); got {outcomes!r}."
-            )
+        check_outcomes(outcomes, self.lanes)
         shapes = (duels.first.shape, duels.second.shape, duels.features.shape)
         if shapes != ((self.lanes,), (self.lanes,), (self.lanes, 2, self.dim)):
             raise InvalidInputError(
@@ -284,8 +288,8 @@ class _Log:
             return None
         t = self.rounds - 1
         # A contrast is (lower row) - (higher row): turned round where the first candidate had the higher row.
-        lost = (self.outcomes[t] > 0) == (self.first[t] > self.second[t])
-        return Newest(self.rows[t].astype(np.int64), lost.astype(np.float64))
+        turned = np.where(self.first[t] > self.second[t], -1.0, 1.0)
+        return Newest(self.rows[t].astype(np.int64), 0.5 * (1.0 - turned * self.outcomes[t]))
 
     def append(
         self,
