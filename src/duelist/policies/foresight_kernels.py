@@ -16,20 +16,20 @@ import numpy as np
 
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.policies.ucb_kernels import TIE, challenger, pick_arm, whiten_arms
 
 _PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
 
 
-@kernel
+@part
 def expected_excess(x: float) -> float:
     """E max(0, Z - x) of a standard normal Z, phi(x) - x Q(x)."""
     return _PHI_0 * math.exp(-0.5 * x * x) - 0.5 * x * math.erfc(x * _ROOT_HALF)
 
 
-@kernel
+@part
 def sort_into(order: IntArray, values: FloatArray, n: int) -> None:
     """Fill order (n,) so that values[order] ascends; insertion, for a few dozen."""
     for k in range(n):
@@ -40,7 +40,7 @@ def sort_into(order: IntArray, values: FloatArray, n: int) -> None:
         order[place] = k
 
 
-@kernel
+@part
 def envelope_gain(
     heights: FloatArray, slopes: FloatArray, order: IntArray, n: int, scale: float, stack: IntArray, cuts: FloatArray
 ) -> float:
@@ -76,7 +76,7 @@ def envelope_gain(
     return gain
 
 
-@kernel
+@part
 def gather_candidates(
     chosen: IntArray,
     scores: FloatArray,

@@ -6,6 +6,7 @@ Chains run in threads, each with its own trial number, so the draws do not depen
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -119,7 +120,8 @@ def _overdispersed(shape: Curvature, prior: Prior, streams: Streams) -> FloatArr
     """(1, 1, dim) a starting point: chains that begin further apart than the posterior is wide make R-hat mean something."""
     noise = streams.generator("start", 0).standard_normal(shape.mode.shape[1])
     theta = shape.mode[0] + 2.0 * shape.whitener[0].T @ noise
-    pull_into_ball(theta, prior.radius)
+    if math.isfinite(prior.radius):
+        pull_into_ball(theta, prior.radius)
     return np.asarray(theta[None, None])
 
 
