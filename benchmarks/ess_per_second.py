@@ -18,13 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from duelist.samplers.diagnostics import Diagnostics
+
 DIM, COMPARISONS, CHAINS = 10, 2_500, 4
-DRAWS = (1_000, 4_000, 10_000, 25_000)  # kept draws a chain
+DRAWS = (1_000, 4_000, 25_000, 100_000)  # kept draws a chain
 
 
 def table() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
@@ -37,14 +40,15 @@ def table() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     return contrasts, np.where(contrasts @ theta + generator.logistic(size=COMPARISONS) > 0, 1, -1)
 
 
-def draw_with_mala(draws: int) -> npt.NDArray[np.float64]:
+def draw_with_mala(draws: int) -> tuple[npt.NDArray[np.float64], Diagnostics]:
     from duelist.samplers.mala import MALA
     from duelist.samplers.offline import sample_posterior
 
-    return sample_posterior(*table(), sampler=MALA(steps=3), chains=CHAINS, draws=draws, warmup=100).draws
+    posterior = sample_posterior(*table(), sampler=MALA(steps=3), chains=CHAINS, draws=draws, warmup=100)
+    return posterior.draws, posterior.diagnostics
 
 
-def draw_with_nuts(draws: int) -> npt.NDArray[np.float64]:
+def draw_with_nuts(n_draws: int) -> tuple[npt.NDArray[np.float64], Diagnostics]:
     jax, numpyro = importlib.import_module("jax"), importlib.import_module("numpyro")
     dist = importlib.import_module("numpyro.distributions")
     numpyro.set_host_device_count(2)
@@ -57,17 +61,17 @@ def draw_with_nuts(draws: int) -> npt.NDArray[np.float64]:
     kernel = numpyro.infer.NUTS(model)
     # Vectorised chains are the quickest of NumPyro's three ways on two cores.
     run = numpyro.infer.MCMC(
-        kernel, num_warmup=500, num_samples=draws, num_chains=CHAINS, chain_method="vectorized", progress_bar=False
+        kernel, num_warmup=500, num_samples=n_draws, num_chains=CHAINS, chain_method="vectorized", progress_bar=False
     )
     run.run(jax.random.PRNGKey(0))
-    return np.asarray(run.get_samples(group_by_chain=True)["theta"], dtype=np.float64)
+    draws = np.asarray(run.get_samples(group_by_chain=True)["theta"], dtype=np.float64)
+    from duelist.samplers.diagnostics import diagnose
+
+    return draws, diagnose(draws, np.zeros(draws.shape[:2]), np.ones(CHAINS))
 
 
 def in_this_process(who: str, n_draws: int) -> dict[str, Any]:
-    draws = draw_with_mala(n_draws) if who == "mala" else draw_with_nuts(n_draws)
-    from duelist.samplers.diagnostics import diagnose
-
-    found = diagnose(draws, np.zeros(draws.shape[:2]), np.ones(CHAINS))
+    draws, found = draw_with_mala(n_draws) if who == "mala" else draw_with_nuts(n_draws)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     flat = draws.reshape(-1, DIM)
     return {
