@@ -79,7 +79,7 @@ def measure_error(rounds: int = 20_000, alpha: float = 0.1, trial: int = 0) -> N
     full = LinearPotential(
         PriorTerm(run.policy.prior),
         PreferenceTerm(run.state.history.statistics, run.state.eta),
-        FeelGoodTerm(sets, np.ones(rounds), run.adversary, fast.packed.mu),
+        FeelGoodTerm(sets, np.ones(rounds), run.adversary, fast.mu),
         lanes=1,
         chains=2,
         dim=DIM,

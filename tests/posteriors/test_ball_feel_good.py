@@ -106,4 +106,6 @@ def test_fgts_plays_a_ball_with_a_potential_that_contains_it() -> None:
         duels, state = policy.choose(state, ball, streams)
         np.testing.assert_allclose(np.linalg.norm(duels.features, axis=2), 1.0, rtol=1e-12)
         state = policy.learn(state, ball, duels, np.array([1, -1]))
-    assert policy.potential(state).packed.ball_reach == 6.0
+    tilt = policy.potential(state).packed.tilt
+    assert tilt is not None
+    assert tilt.ball_reach == 6.0

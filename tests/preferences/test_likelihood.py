@@ -14,6 +14,24 @@ from duelist.preferences.likelihood import preference_gradient, preference_hessi
 from duelist.preferences.logistic import log_loss, log_loss_curvature, log_loss_slope, win_probability
 from duelist.preferences.logistic_kernels import add_loss_gradient, add_loss_hessian
 from oracles import finite_difference
+from uncached import uncached_kernel
+
+
+@uncached_kernel
+def loss_with_derivatives(
+    gradient: FloatArray,
+    hessian: FloatArray,
+    theta: FloatArray,
+    columns: FloatArray,
+    counts: FloatArray,
+    lost: FloatArray,
+    weight: float,
+) -> float:
+    """The weighted loss; its gradient and Hessian are added to `gradient` and `hessian`."""
+    logits, scratch = np.empty(len(counts)), np.empty(len(counts))
+    value = add_loss_gradient(gradient, theta, columns, counts, lost, weight, logits, scratch)
+    add_loss_hessian(hessian, theta, columns, counts, weight, logits, scratch)
+    return value
 
 
 def table(seed: int, n: int, dim: int) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -74,9 +92,8 @@ def test_kernels_over_counts_equal_the_sum_over_duels(seed: int, n: int, dim: in
 
     gradient, columns = np.zeros(dim), np.ascontiguousarray(contrasts.T)
     counts, lost = totals.astype(np.float64), losses.astype(np.float64)
-    value = add_loss_gradient(gradient, theta, columns, counts, lost, weight, np.empty(n), np.empty(n))
     hessian = np.zeros((dim, dim))
-    add_loss_hessian(hessian, theta, columns, counts, weight, np.empty(n), np.empty(n))
+    value = loss_with_derivatives(gradient, hessian, theta, columns, counts, lost, weight)
 
     assert value == pytest.approx(weight * preference_loss(theta, duels, outcomes), rel=1e-12, abs=1e-12 * reach)
     np.testing.assert_allclose(gradient, weight * preference_gradient(theta, duels, outcomes), rtol=1e-10, atol=1e-10)

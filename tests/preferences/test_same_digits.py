@@ -7,6 +7,11 @@ import pytest
 
 from duelist.core.action_kernels import utilities_into
 from duelist.preferences.logistic_kernels import add_weighted_columns, loss_and_slopes
+from uncached import from_python
+
+call_utilities_into = from_python(utilities_into)
+call_add_weighted_columns = from_python(add_weighted_columns)
+call_loss_and_slopes = from_python(loss_and_slopes)
 
 
 @pytest.mark.parametrize("n", [3, 5, 15, 16, 17, 31])
@@ -25,8 +30,8 @@ def test_digits_of_the_loss_do_not_depend_on_capacity_or_place(n: int) -> None:
             counts[:, 1, :n] = totals, losses
             scratch = np.empty(2 * capacity + offset)[offset:].reshape(2, capacity)
             logits, slopes, gradient = scratch[0, :n], scratch[1, :n], np.zeros(dim)
-            utilities_into(logits, wide[1], theta)
-            loss = loss_and_slopes(logits, counts[0, 1, :n], counts[1, 1, :n], slopes)
-            add_weighted_columns(gradient, wide[1], slopes, 1.0)
+            call_utilities_into(logits, wide[1], theta)
+            loss = call_loss_and_slopes(logits, counts[0, 1, :n], counts[1, 1, :n], slopes)
+            call_add_weighted_columns(gradient, wide[1], slopes, 1.0)
             seen.add((loss, slopes.tobytes(), gradient.tobytes()))
     assert len(seen) == 1

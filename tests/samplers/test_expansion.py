@@ -108,8 +108,8 @@ def test_a_duel_of_an_old_contrast_is_added_without_reading_the_others() -> None
     expected = covering(no_expansion(LANES, DIM), centre, after)
     assert after.newest is not None
     for lane in range(LANES):
-        others = np.arange(after.packed.contrasts.shape[2]) != after.newest.row[lane]
-        after.packed.contrasts[lane][:, others] = np.nan
+        others = np.arange(after.packed.likelihood.contrasts.shape[2]) != after.newest.row[lane]
+        after.packed.likelihood.contrasts[lane][:, others] = np.nan
     longer = covering(before, centre, after)
     np.testing.assert_allclose(longer.slope, expected.slope, rtol=1e-10)
     np.testing.assert_allclose(longer.hessian, expected.hessian, rtol=1e-10)
@@ -129,11 +129,12 @@ def played(policy: FGTS, env: LinearDuels, rounds: int) -> FGTSState:
 def read_by_kernels(policy: FGTS, state: FGTSState) -> int:
     """Numbers that one evaluation of the potential reads."""
     _, _, terms = shaped(state.chains.curvature, state.chains.expansion, policy.potential(state))
-    rows = int(terms.n_rows.max())
+    likelihood, tilt, parabola = terms.likelihood, terms.tilt, terms.parabola
+    assert tilt is not None
     return int(
-        rows * (terms.contrasts.shape[1] + 2)
-        + len(terms.repeats) * terms.sets.shape[2] * terms.sets.shape[3]
-        + terms.quadratic.size
+        likelihood.n_rows.max() * (likelihood.contrasts.shape[1] + 2)
+        + len(tilt.repeats) * tilt.sets.shape[2] * tilt.sets.shape[3]
+        + parabola.quadratic.size
     )
 
 

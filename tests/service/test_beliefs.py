@@ -123,7 +123,7 @@ def test_faded_weights_are_the_powers_of_the_discount() -> None:
     stage = Stage(items=2, policy={"kind": "FGTS", "discount": 0.5})
     for vote in range(4):
         stage.tell(stage.ask(at=vote), "left", at=vote)
-    likelihood = potential_of(stage.arena, chains=1).packed
+    likelihood = potential_of(stage.arena, chains=1).packed.likelihood
     assert likelihood.totals.sum() == pytest.approx(1 + 0.5 + 0.25 + 0.125)
     history = stage.arena.player.state.history.statistics
     assert likelihood.totals.sum() == pytest.approx(history.totals.sum()), "as in the policy's own history"

@@ -51,11 +51,13 @@ class PlainSGLD:
         curvature: Curvature = renewed(chains.curvature, potential)
         terms, theta = potential.packed, chains.position[:, 0].copy()
         generator = streams.generator(f"sgld {attempt}", 0, round_)
-        n = int(terms.n_rows[0])
+        n = int(terms.likelihood.n_rows[0])
         for _ in range(self.steps):
             rows = generator.integers(n, size=(potential.lanes, self.batch))
-            contrasts = np.take_along_axis(terms.contrasts, rows[:, None], axis=2)
-            totals, losses = (np.take_along_axis(counts, rows, axis=1) for counts in (terms.totals, terms.losses))
+            contrasts = np.take_along_axis(terms.likelihood.contrasts, rows[:, None], axis=2)
+            totals, losses = (
+                np.take_along_axis(counts, rows, axis=1) for counts in (terms.likelihood.totals, terms.likelihood.losses)
+            )
             slopes = losses + totals * log_loss_slope(np.einsum("ldb,ld->lb", contrasts, theta))
             gradient = terms.precision[:, None] * theta + np.einsum("ldb,lb->ld", contrasts, slopes) * (n / self.batch)
             slope = np.einsum("lij,lj->li", curvature.whitener, gradient)

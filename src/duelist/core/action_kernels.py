@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 
 
-@kernel
+@part
 def utilities_into(out: FloatArray, columns: FloatArray, theta: FloatArray) -> None:
     """Utility of every arm, out (n_arms,), from columns (dim, n_arms): a sum of scaled rows, so it vectorises over arms."""
     dim = theta.shape[0]
@@ -28,7 +28,7 @@ def utilities_into(out: FloatArray, columns: FloatArray, theta: FloatArray) -> N
         i += 1
 
 
-@kernel
+@part
 def first_maximum(values: FloatArray) -> int:
     """Index of the largest value, the lowest among equals."""
     winner = 0

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -15,13 +15,13 @@ _NOTHING = 1e-100
 _ARM_BITS = 20  # up to a million arms a set, and 2^23 distinct sets
 
 
-@kernel
+@part
 def pair_key(slot: int, low: int, high: int) -> int:
     """One number for the unordered pair (low, high) of action set `slot`."""
     return (slot << (2 * _ARM_BITS)) | (low << _ARM_BITS) | high
 
 
-@kernel
+@part
 def find_place(table: IntArray, key: int) -> int:
     """Where `key` is, or should go, in an open-addressing table whose size is a power of two."""
     mask = table.shape[0] - 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from duelist.core.checks import FloatArray
-from duelist.core.compiled import kernel, kernel_reduction
+from duelist.core.compiled import part, reduction
 
 
-@kernel_reduction
+@reduction
 def total_of(values: FloatArray) -> float:
     """Sum of all values."""
     total = 0.0
@@ -17,7 +17,7 @@ def total_of(values: FloatArray) -> float:
     return total
 
 
-@kernel_reduction
+@reduction
 def dot(left: FloatArray, right: FloatArray, n: int) -> float:
     """Inner product of the first n entries."""
     total = 0.0
@@ -26,7 +26,7 @@ def dot(left: FloatArray, right: FloatArray, n: int) -> float:
     return total
 
 
-@kernel_reduction
+@reduction
 def two_dots(vector: FloatArray, one: FloatArray, two: FloatArray, n: int) -> tuple[float, float]:
     """Inner products of `vector` with two others in one pass over it."""
     first, second = 0.0, 0.0
@@ -36,14 +36,14 @@ def two_dots(vector: FloatArray, one: FloatArray, two: FloatArray, n: int) -> tu
     return first, second
 
 
-@kernel
+@part
 def copy_into(out: FloatArray, values: FloatArray) -> None:
     """Copy a vector. Slice assignment would do, but brings along the text of its errors: a second of compiling a kernel."""
     for i in range(out.shape[0]):
         out[i] = values[i]
 
 
-@kernel
+@part
 def cholesky_into(factor: FloatArray, matrix: FloatArray) -> bool:
     """Lower Cholesky factor of `matrix`; False if it is not positive definite."""
     dim = matrix.shape[0]
@@ -63,7 +63,7 @@ def cholesky_into(factor: FloatArray, matrix: FloatArray) -> bool:
     return True
 
 
-@kernel
+@part
 def solve_cholesky(factor: FloatArray, vector: FloatArray) -> None:
     """Solve (factor factor^T) x = vector in place."""
     dim = vector.shape[0]
@@ -79,7 +79,7 @@ def solve_cholesky(factor: FloatArray, vector: FloatArray) -> None:
         vector[i] = entry / factor[i, i]
 
 
-@kernel
+@part
 def invert_lower(inverse: FloatArray, factor: FloatArray) -> None:
     """Inverse of a lower triangular matrix."""
     dim = factor.shape[0]
@@ -94,7 +94,7 @@ def invert_lower(inverse: FloatArray, factor: FloatArray) -> None:
                 inverse[i, column] = entry / factor[i, i]
 
 
-@kernel
+@part
 def lower_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
     """Product of a lower triangular matrix and a vector."""
     for i in range(vector.shape[0]):
@@ -104,7 +104,7 @@ def lower_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
         out[i] = entry
 
 
-@kernel
+@part
 def lower_transposed_times(out: FloatArray, lower: FloatArray, vector: FloatArray) -> None:
     """Product of the transpose of a lower triangular matrix and a vector."""
     dim = vector.shape[0]

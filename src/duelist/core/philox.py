@@ -16,7 +16,7 @@ from numba import types, uint64
 from numba.extending import intrinsic
 
 from duelist.core.checks import FloatArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import part
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)
@@ -42,7 +42,7 @@ def _typed_high_word(_context: Any, _left: Any, _right: Any) -> Any:
 _high_word: Any = intrinsic(_typed_high_word)
 
 
-@kernel
+@part
 def philox(key: Any, block: Any, round_: Any, substream: Any) -> tuple[Any, Any, Any, Any]:
     """Four 64-bit words for counter (block, round, substream, 0) under a (2,) key."""
     k0, k1 = uint64(key[0]), uint64(key[1])
@@ -56,13 +56,28 @@ def philox(key: Any, block: Any, round_: Any, substream: Any) -> tuple[Any, Any,
     return c0, c1, c2, c3
 
 
-@kernel
+@part
 def to_unit(word: Any) -> float:
     """A uniform in (0, 1) that is never 0 or 1, so its logarithm is finite."""
     return (float(word >> _SHIFT) + 0.5) * _TO_UNIT
 
 
-@kernel
+@part
+def first_block() -> int:
+    """Where every stream begins: block 0 would be NumPy's counter before its first increment.
+
+    Not a plain 1, for which whatever takes it would be compiled once for that constant and again for other numbers.
+    """
+    return int(np.int64(1))
+
+
+@part
+def only_substream() -> int:
+    """The substream of a stream that has no others; see `first_block`."""
+    return int(np.int64(0))
+
+
+@part
 def fill_normals(out: FloatArray, key: Any, block: int, round_: int, substream: int) -> tuple[int, float]:
     """Fill `out` with standard normals and return (next free block, one uniform) of the same stream.
 

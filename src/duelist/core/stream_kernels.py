@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from duelist.core.checks import FloatArray
 from duelist.core.compiled import kernel
-from duelist.core.philox import philox, to_unit
+from duelist.core.philox import first_block, only_substream, philox, to_unit
 from duelist.core.streams import Keys
 
 
@@ -15,7 +15,7 @@ from duelist.core.streams import Keys
 def uniforms(out: FloatArray, keys: Keys, round_: int) -> None:
     """One uniform in (0, 1) a lane."""
     for lane in range(out.shape[0]):
-        w0, _w1, _w2, _w3 = philox(keys[lane], 1, round_, 0)
+        w0, _w1, _w2, _w3 = philox(keys[lane], first_block(), round_, only_substream())
         out[lane] = to_unit(w0)
 
 
@@ -24,5 +24,5 @@ def arm_uniforms(out: FloatArray, prints: npt.NDArray[np.uint64], keys: Keys, ro
     """One uniform in (0, 1) an arm, out (lanes, n_arms), named by the arm's content: equal arms get equal numbers."""
     for lane in range(out.shape[0]):
         for k in range(out.shape[1]):
-            w0, _w1, _w2, _w3 = philox(keys[lane], 1, round_, prints[lane, k])
+            w0, _w1, _w2, _w3 = philox(keys[lane], first_block(), round_, prints[lane, k])
             out[lane, k] = to_unit(w0)

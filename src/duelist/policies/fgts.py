@@ -180,8 +180,10 @@ class FGTS:
             PreferenceTerm(statistics, state.eta),
         ]
         rounds, remembered = state.history.rounds, state.history.effective_rounds
-        if rounds and (statistics.repeats.size or statistics.ball_reach or statistics.support is not None):
-            terms.append(FeelGoodTerm.of(statistics, state.strength / math.sqrt(state.horizon or remembered)))
+        if state.strength.any():
+            # Before the first duel the tilt is there without weight: kernels are compiled for the terms that are there.
+            mu = state.strength / math.sqrt(state.horizon or remembered) if rounds else np.zeros_like(state.strength)
+            terms.append(FeelGoodTerm.of(statistics, mu))
         lanes, dim, _ = statistics.contrasts.shape
         return LinearPotential(
             *terms,

@@ -9,7 +9,7 @@ import numpy as np
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel
-from duelist.core.philox import philox, to_unit
+from duelist.core.philox import first_block, philox, to_unit
 from duelist.core.streams import Keys
 from duelist.preferences.elementary_kernels import exp_of_negative, log1p_of_fraction
 
@@ -70,7 +70,7 @@ def draw_lanes(
             for n in range(n_models):
                 total += running[n]
                 running[n] = total
-            word, _w1, _w2, _w3 = philox(keys[lane], 1, round_, 2 * attempt + j)
+            word, _w1, _w2, _w3 = philox(keys[lane], first_block(), round_, 2 * attempt + j)
             target = to_unit(word) * total
             low, high = 0, n_models - 1
             while low < high:

@@ -16,20 +16,20 @@ import numpy as np
 
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.policies.ucb_kernels import TIE, pick_arm, whiten_arms
 
 _PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
 
 
-@kernel
+@part
 def expected_excess(x: float) -> float:
     """E max(0, Z - x) of a standard normal Z, phi(x) - x Q(x)."""
     return _PHI_0 * math.exp(-0.5 * x * x) - 0.5 * x * math.erfc(x * _ROOT_HALF)
 
 
-@kernel
+@part
 def sort_into(order: IntArray, values: FloatArray, n: int) -> None:
     """Fill order (n,) so that values[order] ascends; insertion, for a few dozen."""
     for k in range(n):
@@ -40,7 +40,7 @@ def sort_into(order: IntArray, values: FloatArray, n: int) -> None:
         order[place] = k
 
 
-@kernel
+@part
 def envelope_gain(
     heights: FloatArray, slopes: FloatArray, order: IntArray, n: int, scale: float, stack: IntArray, cuts: FloatArray
 ) -> float:
@@ -76,7 +76,7 @@ def envelope_gain(
     return gain
 
 
-@kernel
+@part
 def gather_candidates(
     chosen: IntArray,
     scores: FloatArray,
@@ -118,7 +118,7 @@ def gather_candidates(
     return n
 
 
-@kernel
+@part
 def average_utilities(
     mean: FloatArray,
     utilities: FloatArray,
@@ -138,7 +138,7 @@ def average_utilities(
                 mean[k] += weights[g] * utilities[g, k]
 
 
-@kernel
+@part
 def covariances_into(covariance: FloatArray, whitened: FloatArray, weights: FloatArray, chosen: IntArray, n: int) -> None:
     """Fill covariance (ridges, n, n) of the chosen arms' utilities under every ridge that counts."""
     for g in range(weights.shape[0]):
@@ -151,7 +151,7 @@ def covariances_into(covariance: FloatArray, whitened: FloatArray, weights: Floa
                     covariance[g, k, j], covariance[g, j, k] = inner, inner
 
 
-@kernel
+@part
 def gains_into(
     gains: FloatArray,
     batches: FloatArray,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.core.linear_kernels import cholesky_into, invert_lower
 from duelist.policies.ucb_kernels import (
     MAX_ITERATIONS,
@@ -37,7 +37,7 @@ OPTIMISTIC, WIDEST, PERTURBED = 0, 1, 2
 NO_PAIR = -1.0
 
 
-@kernel
+@part
 def widest_active(widths: FloatArray, whitened: FloatArray, active: BoolArray) -> float:
     """Fill widths (n_arms, n_arms) between active arms and return the largest."""
     n_arms = active.shape[0]
@@ -51,7 +51,7 @@ def widest_active(widths: FloatArray, whitened: FloatArray, active: BoolArray) -
     return widest
 
 
-@kernel
+@part
 def score_pairs(
     scores: FloatArray,
     widths: FloatArray,
@@ -70,7 +70,7 @@ def score_pairs(
                 scores[i, j] = widths[i, j] if by_width else utilities[i] + utilities[j] + radius * widths[i, j]
 
 
-@kernel
+@part
 def perturbed_pair(
     scores: FloatArray,
     widths: FloatArray,
@@ -101,7 +101,7 @@ def perturbed_pair(
     return leader, pick_arm(scores[0], priority)
 
 
-@kernel
+@part
 def drop_weak(active: BoolArray, utilities: FloatArray, margin: float) -> None:
     """Keep the active arms within `margin` of the best of them."""
     best = -math.inf

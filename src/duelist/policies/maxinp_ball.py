@@ -31,14 +31,14 @@ import math
 import numpy as np
 
 from duelist.core.checks import FloatArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 
 _STEPS = 200
 _TOLERANCE = 1e-9  # an ascent that gains less than this, relative to the width, has arrived
 _ROOT_STEPS = 60  # halvings: the root to sixteen digits of its bracket
 
 
-@kernel
+@part
 def project_on_cone(out: FloatArray, vector: FloatArray, axes: FloatArray, bends: FloatArray) -> None:
     """The projection of `vector` on the cone { x : x^T W x <= 0, x_1 >= 0 }, W = axes diag(bends) axes^T with bends[0] < 0.
 
@@ -78,7 +78,7 @@ def project_on_cone(out: FloatArray, vector: FloatArray, axes: FloatArray, bends
             out[i] += axes[i, k] * g[k]
 
 
-@kernel
+@part
 def _farther(
     out: FloatArray, point: FloatArray, pull: FloatArray, axes: FloatArray, bends: FloatArray, radius: float, work: FloatArray
 ) -> None:

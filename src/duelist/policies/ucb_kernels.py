@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.core.linear_kernels import cholesky_into, invert_lower
 from duelist.preferences.logistic_kernels import fit_lane
 
@@ -65,7 +65,7 @@ def refit_lanes(
             invert_lower(whitener[lane], factor)
 
 
-@kernel
+@part
 def whiten_arms(whitened: FloatArray, columns: FloatArray, whitener: FloatArray) -> None:
     """Fill whitened (dim, n_arms) with whitener @ columns, so that |w_i - w_j| is the width of the pair (i, j)."""
     dim, n_arms = columns.shape
@@ -77,7 +77,7 @@ def whiten_arms(whitened: FloatArray, columns: FloatArray, whitener: FloatArray)
                 whitened[i, k] += whitener[i, j] * columns[j, k]
 
 
-@kernel
+@part
 def widths_from(out: FloatArray, whitened: FloatArray, arm: int) -> None:
     """Fill out (n_arms,) with the width of the pair (arm, k) for every k."""
     dim, n_arms = whitened.shape
@@ -92,7 +92,7 @@ def widths_from(out: FloatArray, whitened: FloatArray, arm: int) -> None:
         out[k] = math.sqrt(out[k])
 
 
-@kernel
+@part
 def pick_arm(scores: FloatArray, priority: FloatArray) -> int:
     """The arm of the largest score; among ties the largest priority, then the lowest row. -inf is never picked."""
     n = scores.shape[0]
@@ -107,7 +107,7 @@ def pick_arm(scores: FloatArray, priority: FloatArray) -> int:
     return winner
 
 
-@kernel
+@part
 def pick_pair(scores: FloatArray, utilities: FloatArray, priority: FloatArray) -> tuple[int, int]:
     """The pair (i <= j) of the largest scores[i, j]; among ties the largest sum of priorities.
 
@@ -132,7 +132,7 @@ def pick_pair(scores: FloatArray, utilities: FloatArray, priority: FloatArray) -
     return one, other
 
 
-@kernel
+@part
 def challenger(
     scores: FloatArray,
     leader: int,

@@ -12,7 +12,7 @@ from duelist.core.checks import FloatArray
 from duelist.core.errors import ImproperPosteriorError, InvalidInputError
 from duelist.core.history import Newest
 from duelist.core.support import side_by_side
-from duelist.posteriors.potential_kernels import LinearTerms, evaluate
+from duelist.posteriors.potential_kernels import Likelihood, LinearTerms, Parabola, Tilt, evaluate
 from duelist.posteriors.priors import Prior
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
 
@@ -92,6 +92,12 @@ class LinearPotential:
         return () if support is None else support.open_sets
 
     @property
+    def mu(self) -> FloatArray:
+        """(lanes,) weight of the Feel-Good tilt; 0 without one."""
+        feel_good = self._terms.get(FeelGoodTerm)
+        return feel_good.mu if isinstance(feel_good, FeelGoodTerm) else np.zeros(self.lanes)
+
+    @property
     def packed(self) -> LinearTerms:
         """The terms as flat arrays for kernels, where they say everything about the potential."""
         if self.open_sets:
@@ -104,24 +110,34 @@ class LinearPotential:
 
     @cached_property
     def packed_but_open_sets(self) -> LinearTerms:
-        """The terms as flat arrays for kernels; a missing term is an empty one, and open sets are missing."""
-        likelihood, feel_good = self._terms.get(PreferenceTerm), self._terms.get(FeelGoodTerm)
-        zero = np.zeros(self.lanes)
-        if isinstance(likelihood, PreferenceTerm):
-            contrasts, totals, losses, n_rows, *_ = likelihood.statistics
-            eta = likelihood.eta
-        else:
-            contrasts, totals, losses = np.zeros((self.lanes, self.dim, 0)), zero[:, None][:, :0], zero[:, None][:, :0]
-            n_rows, eta = np.zeros(self.lanes, dtype=np.int64), zero
-        if isinstance(feel_good, FeelGoodTerm):
-            sets, repeats, adversary, mu = feel_good.sets, feel_good.repeats, feel_good.adversary, feel_good.mu
-            ball_reach, support = feel_good.ball_reach, feel_good.support
-        else:
-            sets, repeats = np.zeros((self.lanes, 0, self.dim, 0)), np.zeros(0)
-            adversary, mu, ball_reach, support = np.zeros((self.lanes, self.chains, self.dim)), zero, 0.0, None
+        """The terms as flat arrays for kernels; open sets are missing."""
+        precision = np.full(self.lanes, float(self.prior.precision))
+        nothing = np.zeros((self.lanes, 0))
+        parabola = Parabola(nothing, nothing, np.zeros((self.lanes, 0, 0)))
+        return LinearTerms(precision, float(self.prior.radius), self._packed_likelihood(), self._packed_tilt(), parabola)
+
+    def _packed_likelihood(self) -> Likelihood:
+        term = self._terms.get(PreferenceTerm)
+        if isinstance(term, PreferenceTerm):
+            return Likelihood(*term.statistics[:4], term.eta)
+        return self._no_duels()
+
+    def _no_duels(self) -> Likelihood:
+        no_counts, no_rows = np.zeros((self.lanes, 0)), np.zeros(self.lanes, dtype=np.int64)
+        return Likelihood(np.zeros((self.lanes, self.dim, 0)), no_counts, no_counts, no_rows, np.zeros(self.lanes))
+
+    def _packed_tilt(self) -> Tilt | None:
+        term = self._terms.get(FeelGoodTerm)
+        if not isinstance(term, FeelGoodTerm):
+            return None
+        sets, repeats, adversary, support = term.sets, term.repeats, term.adversary, term.support
         if support is None:
             # An empty last axis, so that kernels pay nothing for boxes where there are none.
-            spread, shapes, shape_repeats = zero[:, None][:, :0], np.zeros((self.lanes, 0, self.dim, self.dim)), zero[:0]
+            spread, shapes, shape_repeats = (
+                np.zeros((self.lanes, 0)),
+                np.zeros((self.lanes, 0, self.dim, self.dim)),
+                np.zeros(0),
+            )
         else:
             spread, shapes, shape_repeats = support.spread, support.shapes, support.shape_repeats
             # <centre, theta> counts for the set as <adversary, theta> counts against it.
@@ -129,26 +145,7 @@ class LinearPotential:
             if support.point_repeats.size:
                 sets = side_by_side([sets[:, : len(repeats)], support.points])
                 repeats = np.concatenate([repeats, support.point_repeats])
-        return LinearTerms(
-            np.full(self.lanes, float(self.prior.precision)),
-            float(self.prior.radius),
-            contrasts,
-            totals,
-            losses,
-            n_rows,
-            eta,
-            sets,
-            repeats,
-            adversary,
-            mu,
-            ball_reach,
-            spread,
-            shapes,
-            shape_repeats,
-            np.zeros((self.lanes, 0)),
-            np.zeros((self.lanes, 0)),
-            np.zeros((self.lanes, 0, 0)),
-        )
+        return Tilt(sets, repeats, adversary, term.mu, term.ball_reach, spread, shapes, shape_repeats)
 
     @property
     def newest(self) -> Newest | None:
@@ -161,19 +158,12 @@ class LinearPotential:
         """Whether there are more distinct contrasts in some lane than a sampler has to read one by one."""
         if self.exact_rows is None or self.observations <= self.exact_rows:
             return False
-        return int(self.packed_but_open_sets.n_rows.max()) > self.exact_rows
+        return int(self.packed_but_open_sets.likelihood.n_rows.max()) > self.exact_rows
 
     def expanded(self, reference: FloatArray, slope: FloatArray, quadratic: FloatArray) -> LinearTerms:
         """The terms with the expansion of the likelihood around `reference` in place of its contrasts."""
-        return self.packed._replace(
-            contrasts=np.zeros((self.lanes, self.dim, 0)),
-            totals=np.zeros((self.lanes, 0)),
-            losses=np.zeros((self.lanes, 0)),
-            n_rows=np.zeros(self.lanes, dtype=np.int64),
-            reference=reference,
-            slope=slope,
-            quadratic=quadratic,
-        )
+        likelihood = self._no_duels()._replace(eta=self.packed.likelihood.eta)
+        return self.packed._replace(likelihood=likelihood, parabola=Parabola(reference, slope, quadratic))
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Potential at theta (lanes, chains, dim): (lanes, chains)."""
@@ -191,7 +181,7 @@ class LinearPotential:
         values, gradients = np.empty(theta.shape[:2]), np.empty(theta.shape)
         evaluate(np.ascontiguousarray(theta), self.packed_but_open_sets, values, gradients)
         for actions, repeats in self.open_sets:
-            weight = repeats * self.packed_but_open_sets.mu[:, None]
+            weight = repeats * self.mu[:, None]
             best = actions.best(theta)
             values -= weight * best.value
             gradients -= weight[..., None] * best.features

@@ -9,35 +9,56 @@ import numpy as np
 
 from duelist.core.action_kernels import first_maximum, utilities_into
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.preferences.logistic_kernels import add_loss_gradient, add_weighted_columns, slopes_alone
 
 
-class LinearTerms(NamedTuple):
-    """All terms of a linear posterior as flat arrays: what kernels read. See `duelist.posteriors.terms`."""
+class Likelihood(NamedTuple):
+    """What the preference likelihood reads: see `duelist.core.history.Statistics`."""
 
-    precision: FloatArray  # (lanes,)
-    radius: float
     contrasts: FloatArray  # (lanes, dim, capacity)
     totals: FloatArray  # (lanes, capacity)
     losses: FloatArray  # (lanes, capacity)
     n_rows: IntArray  # (lanes,)
     eta: FloatArray  # (lanes,)
+
+
+class Tilt(NamedTuple):
+    """What the Feel-Good tilt reads: see `duelist.posteriors.terms.FeelGoodTerm`."""
+
     sets: FloatArray  # (lanes, n_sets, dim, n_arms)
     repeats: FloatArray  # (n_sets,)
     adversary: FloatArray  # (lanes, chains, dim)
     mu: FloatArray  # (lanes,)
     ball_reach: float
-    spread: FloatArray  # (lanes, dim)
+    spread: FloatArray  # (lanes, dim), or (lanes, 0) for no boxes
     shapes: FloatArray  # (lanes, n_shapes, dim, dim)
     shape_repeats: FloatArray  # (n_shapes,)
-    # A second-order expansion that stands for contrasts that are not listed above; dim 0 for none.
+
+
+class Parabola(NamedTuple):
+    """A second-order expansion that stands for contrasts that are not listed; dim 0 while all are."""
+
     reference: FloatArray  # (lanes, dim)
     slope: FloatArray  # (lanes, dim)
     quadratic: FloatArray  # (lanes, dim, dim)
 
 
-@kernel
+class LinearTerms(NamedTuple):
+    """All terms of a linear posterior as flat arrays: what kernels read. See `duelist.posteriors.terms`.
+
+    A kernel is compiled once for posteriors with a tilt and once for those without, where it is half as much to compile. So a
+    posterior must not gain its tilt from one round to the next: one that has nothing to say yet is there, with weight 0.
+    """
+
+    precision: FloatArray  # (lanes,)
+    radius: float
+    likelihood: Likelihood
+    tilt: Tilt | None
+    parabola: Parabola
+
+
+@part
 def _set_to_prior(gradient: FloatArray, theta: FloatArray, precision: float) -> float:
     """Overwrite the gradient with the prior's, and return |theta|^2."""
     squared = 0.0
@@ -47,7 +68,7 @@ def _set_to_prior(gradient: FloatArray, theta: FloatArray, precision: float) -> 
     return squared
 
 
-@kernel
+@part
 def _add_ellipsoid(gradient: FloatArray, theta: FloatArray, shape: FloatArray, weight: float) -> float:
     """Return weight * |shape^T theta| and subtract its gradient, weight * shape v with v = shape^T theta of length 1."""
     dim = theta.shape[0]
@@ -69,60 +90,72 @@ def _add_ellipsoid(gradient: FloatArray, theta: FloatArray, shape: FloatArray, w
     return weight * length
 
 
-@kernel
+@part
+def tilts(lane: int, tilt: Tilt | None) -> bool:
+    """Whether there is a Feel-Good tilt in this lane."""
+    if tilt is None:
+        return False
+    return bool(tilt.mu[lane] > 0.0)
+
+
+@part
 def add_feel_good(
-    gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, utilities: FloatArray
+    gradient: FloatArray, theta: FloatArray, lane: int, chain: int, tilt: Tilt | None, scratch: FloatArray
 ) -> float:
-    """Return the Feel-Good tilt's share of the potential and add its gradient."""
-    mu = terms.mu[lane]
+    """Return the Feel-Good tilt's share of the potential and add its gradient; `scratch` (n,) is at least as long as sets."""
+    if tilt is None:
+        return 0.0
+    mu = tilt.mu[lane]
+    if not mu > 0.0:
+        return 0.0
+    utilities = scratch[: tilt.sets.shape[3]]
     value = 0.0
     for i in range(theta.shape[0]):
-        value += mu * terms.adversary[lane, chain, i] * theta[i]
-        gradient[i] += mu * terms.adversary[lane, chain, i]
-    for s in range(terms.repeats.shape[0]):
-        weight = mu * terms.repeats[s]
-        utilities_into(utilities, terms.sets[lane, s], theta)
+        value += mu * tilt.adversary[lane, chain, i] * theta[i]
+        gradient[i] += mu * tilt.adversary[lane, chain, i]
+    for s in range(tilt.repeats.shape[0]):
+        weight = mu * tilt.repeats[s]
+        utilities_into(utilities, tilt.sets[lane, s], theta)
         best = first_maximum(utilities)
         value -= weight * utilities[best]
         for i in range(theta.shape[0]):
-            gradient[i] -= weight * terms.sets[lane, s, i, best]
-    if terms.ball_reach > 0.0:
+            gradient[i] -= weight * tilt.sets[lane, s, i, best]
+    squared = 0.0
+    for i in range(theta.shape[0]):
+        squared += theta[i] * theta[i]
+    if tilt.ball_reach > 0.0 and squared > 0.0:
         # Balls: the support function R |theta| of each, added up. At 0 it has a kink, and 0 is a subgradient.
-        squared = 0.0
+        length = math.sqrt(squared)
+        weight = mu * tilt.ball_reach
+        value -= weight * length
         for i in range(theta.shape[0]):
-            squared += theta[i] * theta[i]
-        if squared > 0.0:
-            length = math.sqrt(squared)
-            weight = mu * terms.ball_reach
-            value -= weight * length
-            for i in range(theta.shape[0]):
-                gradient[i] -= weight * theta[i] / length
-    for i in range(terms.spread.shape[1]):
+            gradient[i] -= weight * theta[i] / length
+    for i in range(tilt.spread.shape[1]):
         # Boxes: w_i |theta_i| an axis, with the same kink at 0.
-        weight = mu * terms.spread[lane, i]
+        weight = mu * tilt.spread[lane, i]
         value -= weight * abs(theta[i])
         if theta[i] != 0.0:
             gradient[i] -= math.copysign(weight, theta[i])
-    for s in range(terms.shape_repeats.shape[0]):
-        value -= _add_ellipsoid(gradient, theta, terms.shapes[lane, s], mu * terms.shape_repeats[s])
+    for s in range(tilt.shape_repeats.shape[0]):
+        value -= _add_ellipsoid(gradient, theta, tilt.shapes[lane, s], mu * tilt.shape_repeats[s])
     return value
 
 
-@kernel
-def _add_expansion(gradient: FloatArray, theta: FloatArray, lane: int, terms: LinearTerms) -> float:
+@part
+def _add_parabola(gradient: FloatArray, theta: FloatArray, lane: int, parabola: Parabola) -> float:
     """Return <slope, theta - reference> + 1/2 <theta - reference, quadratic (theta - reference)> and add its gradient."""
-    dim = theta.shape[0]
+    dim = parabola.quadratic.shape[1]
     value = 0.0
     for i in range(dim):
         entry = 0.0
         for j in range(dim):
-            entry += terms.quadratic[lane, i, j] * (theta[j] - terms.reference[lane, j])
-        value += (theta[i] - terms.reference[lane, i]) * (terms.slope[lane, i] + 0.5 * entry)
-        gradient[i] += terms.slope[lane, i] + entry
+            entry += parabola.quadratic[lane, i, j] * (theta[j] - parabola.reference[lane, j])
+        value += (theta[i] - parabola.reference[lane, i]) * (parabola.slope[lane, i] + 0.5 * entry)
+        gradient[i] += parabola.slope[lane, i] + entry
     return value
 
 
-@kernel
+@part
 def value_and_gradient(
     gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, scratch: FloatArray
 ) -> float:
@@ -134,41 +167,39 @@ def value_and_gradient(
     if squared > terms.radius * terms.radius:
         return math.inf
     value: float = 0.5 * terms.precision[lane] * squared
-    n = terms.n_rows[lane]
+    likelihood = terms.likelihood
+    n = likelihood.n_rows[lane]
     if n > 0:
         value += add_loss_gradient(
             gradient,
             theta,
-            terms.contrasts[lane],
-            terms.totals[lane, :n],
-            terms.losses[lane, :n],
-            terms.eta[lane],
+            likelihood.contrasts[lane],
+            likelihood.totals[lane, :n],
+            likelihood.losses[lane, :n],
+            likelihood.eta[lane],
             scratch[0, :n],
             scratch[1, :n],
         )
-    if terms.quadratic.shape[1] > 0:
-        value += _add_expansion(gradient, theta, lane, terms)
-    if terms.mu[lane] > 0.0:
-        value += add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
+    value += _add_parabola(gradient, theta, lane, terms.parabola)
+    value += add_feel_good(gradient, theta, lane, chain, terms.tilt, scratch[0])
     return value
 
 
-@kernel
+@part
 def gradient_alone(
     gradient: FloatArray, theta: FloatArray, lane: int, chain: int, terms: LinearTerms, scratch: FloatArray
 ) -> None:
     """The gradient of `value_and_gradient` without the value, for samplers that accept every step; the ball is ignored."""
     _set_to_prior(gradient, theta, terms.precision[lane])
-    n = terms.n_rows[lane]
+    likelihood = terms.likelihood
+    n = likelihood.n_rows[lane]
     if n > 0:
         logits, slopes = scratch[0, :n], scratch[1, :n]
-        utilities_into(logits, terms.contrasts[lane], theta)
-        slopes_alone(logits, terms.totals[lane, :n], terms.losses[lane, :n], slopes)
-        add_weighted_columns(gradient, terms.contrasts[lane], slopes, terms.eta[lane])
-    if terms.quadratic.shape[1] > 0:
-        _add_expansion(gradient, theta, lane, terms)
-    if terms.mu[lane] > 0.0:
-        add_feel_good(gradient, theta, lane, chain, terms, scratch[0, : terms.sets.shape[3]])
+        utilities_into(logits, likelihood.contrasts[lane], theta)
+        slopes_alone(logits, likelihood.totals[lane, :n], likelihood.losses[lane, :n], slopes)
+        add_weighted_columns(gradient, likelihood.contrasts[lane], slopes, likelihood.eta[lane])
+    _add_parabola(gradient, theta, lane, terms.parabola)
+    add_feel_good(gradient, theta, lane, chain, terms.tilt, scratch[0])
 
 
 @kernel
@@ -187,10 +218,20 @@ def pull_into_ball(theta: FloatArray, radius: float) -> bool:
     return True
 
 
-@kernel
+@part
+def most_arms(tilt: Tilt | None) -> int:
+    """Arms of the largest set that the tilt maximises over."""
+    if tilt is None:
+        return 0
+    arms: int = tilt.sets.shape[3]
+    return arms
+
+
+@part
 def scratch_for(terms: LinearTerms) -> FloatArray:
     """Working memory large enough for any lane."""
-    return np.empty((2, max(terms.contrasts.shape[2], terms.sets.shape[3], 1)))
+    rows, arms = terms.likelihood.contrasts.shape[2], most_arms(terms.tilt)
+    return np.empty((2, rows if rows > arms else arms))  # `max` takes longer to compile
 
 
 @kernel

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 
 NO_TIES, DAVIDSON, RAO_KUPPER, BOTH_BAD = 0, 1, 2, 3
 
 
-@kernel
+@part
 def _softplus(u: float) -> float:
     return max(u, 0.0) + math.log1p(math.exp(-abs(u)))
 
 
-@kernel
+@part
 def _sigmoid(u: float) -> float:
     return 1.0 / (1.0 + math.exp(-u)) if u >= 0.0 else math.exp(u) / (1.0 + math.exp(u))
 
 
-@kernel
+@part
 def ranked_loss(utilities: FloatArray, placed: int, slopes: FloatArray) -> float:
     """-log P of utilities (q,) being in this order, the first `placed` of them ranked; slopes (q,) get its gradient."""
     q = utilities.shape[0]
@@ -43,7 +43,7 @@ def ranked_loss(utilities: FloatArray, placed: int, slopes: FloatArray) -> float
     return loss
 
 
-@kernel
+@part
 def tied_loss(utilities: FloatArray, placed: int, model: int, parameter: float, slopes: FloatArray) -> Any:
     """-log P of a duel under a model of ties: the first of utilities (2,) won if placed > 0, else it was the third answer."""
     u = utilities[0] - utilities[1]
@@ -72,7 +72,7 @@ def tied_loss(utilities: FloatArray, placed: int, model: int, parameter: float, 
     return loss
 
 
-@kernel
+@part
 def add_feel_good(
     theta: FloatArray, sets: FloatArray, repeats: FloatArray, adversary: FloatArray, mu: float, gradient: FloatArray
 ) -> float:

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from duelist.core.compiled import kernel
+from duelist.core.compiled import part
 
 _LOG2_E = 1.0 / math.log(2.0)
 # ln 2 in two parts (Cody & Waite): k * _LN2_HIGH is exact for |k| < 2^20, so the reduced argument keeps all its digits.
@@ -56,7 +56,7 @@ _bits: Any = intrinsic(_bits_of_float)
 _float: Any = intrinsic(_float_of_bits)
 
 
-@kernel
+@part
 def exp_of_negative(x: float) -> float:
     """e^x for x <= 0, with e^-708 for anything below -708; NaN stays NaN."""
     x = _LOWEST if x < _LOWEST else x
@@ -78,7 +78,7 @@ def exp_of_negative(x: float) -> float:
     return (1.0 + (r + r * r * p)) * power_of_two
 
 
-@kernel
+@part
 def log1p_of_fraction(e: float) -> float:
     """log(1 + e) for 0 <= e <= 1, as 2 atanh(s); from sqrt(2) - 1 on, ln 2 is split off to keep s small."""
     upper = e > _SQRT2_MINUS_1

@@ -18,12 +18,12 @@ import numpy as np
 
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import fragment, kernel, part
 from duelist.core.linear_kernels import cholesky_into, dot, solve_cholesky, total_of, two_dots
 from duelist.preferences.elementary_kernels import exp_of_negative, log1p_of_fraction
 
 
-@kernel
+@part
 def loss_and_slopes(logits: FloatArray, totals: FloatArray, losses: FloatArray, slopes: FloatArray) -> float:
     """Total loss; `slopes` (n,) is filled with the derivative of each contrast's loss in its logit, `logits` with the loss."""
     for p in range(logits.shape[0]):
@@ -36,7 +36,7 @@ def loss_and_slopes(logits: FloatArray, totals: FloatArray, losses: FloatArray, 
     return total_of(logits)
 
 
-@kernel
+@part
 def slopes_alone(logits: FloatArray, totals: FloatArray, losses: FloatArray, slopes: FloatArray) -> None:
     """The slopes of `loss_and_slopes` without the loss, at half the cost: all that an unadjusted sampler needs."""
     for p in range(logits.shape[0]):
@@ -45,7 +45,7 @@ def slopes_alone(logits: FloatArray, totals: FloatArray, losses: FloatArray, slo
         slopes[p] = losses[p] - totals[p] * ((e if u > 0.0 else 1.0) / (1.0 + e))
 
 
-@kernel
+@part
 def add_weighted_columns(gradient: FloatArray, contrasts: FloatArray, slopes: FloatArray, weight: float) -> None:
     """Gradient += weight * contrasts[:, :n] @ slopes, n the length of slopes."""
     dim, n = gradient.shape[0], slopes.shape[0]
@@ -58,7 +58,7 @@ def add_weighted_columns(gradient: FloatArray, contrasts: FloatArray, slopes: Fl
         gradient[dim - 1] += weight * dot(slopes, contrasts[dim - 1], n)
 
 
-@kernel
+@fragment
 def add_loss_gradient(
     gradient: FloatArray,
     theta: FloatArray,
@@ -76,7 +76,7 @@ def add_loss_gradient(
     return weight * total
 
 
-@kernel
+@fragment
 def add_weighted_gram(matrix: FloatArray, contrasts: FloatArray, weights: FloatArray, scaled: FloatArray) -> None:
     """Add sum_p weights[p] z_p z_p^T to both triangles of `matrix` (dim, dim); `scaled` (n,) is scratch."""
     n = weights.shape[0]
@@ -90,7 +90,7 @@ def add_weighted_gram(matrix: FloatArray, contrasts: FloatArray, weights: FloatA
                 matrix[j, i] += entry
 
 
-@kernel
+@fragment
 def add_loss_hessian(
     hessian: FloatArray,
     theta: FloatArray,
@@ -109,7 +109,7 @@ def add_loss_hessian(
     add_weighted_gram(hessian, contrasts, logits, scaled)
 
 
-@kernel
+@fragment
 def fit_lane(
     theta: FloatArray,
     hessian: FloatArray,

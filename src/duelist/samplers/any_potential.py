@@ -11,7 +11,7 @@ import numpy as np
 
 from duelist.core.checks import FloatArray
 from duelist.core.compiled import kernel
-from duelist.core.philox import fill_normals
+from duelist.core.philox import fill_normals, first_block
 from duelist.core.streams import Keys
 
 
@@ -46,7 +46,7 @@ def mala_randomness(noise: FloatArray, uniforms: FloatArray, keys: Keys, round_:
     lanes, chains, steps, _ = noise.shape
     for lane in range(lanes):
         for chain in range(chains):
-            block = 1
+            block = first_block()
             for step in range(steps):
                 block, uniforms[lane, chain, step] = fill_normals(
                     noise[lane, chain, step], keys[lane], block, round_, first_substream + chain

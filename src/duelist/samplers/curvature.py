@@ -17,7 +17,7 @@ from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
 from duelist.core.linear_kernels import cholesky_into, invert_lower
 from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms
+from duelist.posteriors.potential_kernels import Likelihood
 from duelist.preferences.logistic_kernels import fit_lane
 
 _TOLERANCE = 1e-6  # on the Newton decrement: the mode to a thousandth of a posterior sd
@@ -41,21 +41,26 @@ class Curvature(NamedTuple):
 
 @kernel
 def curvature_lanes(
-    mode: FloatArray, whitener: FloatArray, terms: LinearTerms, extra_precision: float, flags: IntArray
+    mode: FloatArray,
+    whitener: FloatArray,
+    precision: FloatArray,
+    likelihood: Likelihood,
+    extra_precision: float,
+    flags: IntArray,
 ) -> None:
     """Find the mode of every lane from `mode`, and whiten its curvature."""
     dim = mode.shape[1]
     hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
     for lane in range(mode.shape[0]):
-        n = terms.n_rows[lane]
+        n = likelihood.n_rows[lane]
         flags[lane] = fit_lane(
             mode[lane],
             hessian,
-            terms.contrasts[lane],
-            terms.totals[lane, :n],
-            terms.losses[lane, :n],
-            terms.eta[lane],
-            terms.precision[lane] + extra_precision,
+            likelihood.contrasts[lane],
+            likelihood.totals[lane, :n],
+            likelihood.losses[lane, :n],
+            likelihood.eta[lane],
+            precision[lane] + extra_precision,
             _TOLERANCE,
             _MAX_ITERATIONS,
         )
@@ -84,7 +89,7 @@ def renewed(curvature: Curvature, potential: LinearPotential) -> Curvature:
     terms = potential.packed_but_open_sets  # the Feel-Good tilt has no say in the curvature
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
     flags = np.empty(potential.lanes, dtype=np.int64)
-    curvature_lanes(mode, whitener, terms, flat_precision(potential), flags)
+    curvature_lanes(mode, whitener, terms.precision, terms.likelihood, flat_precision(potential), flags)
     if (flags == 0).any() or not np.isfinite(mode).all():
         lane = int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1)))
         raise NonFiniteError(

@@ -46,14 +46,24 @@ class Diagnostics:
     acceptance: FloatArray
 
     @property
+    def worst_rhat(self) -> float:
+        """The largest R-hat, of coordinates and energy."""
+        return float(max(self.rhat.max(), self.energy_rhat))
+
+    @property
+    def smallest_ess(self) -> float:
+        """The smallest effective size, of coordinates (bulk and tail) and energy."""
+        return float(min(self.ess_bulk.min(), self.ess_tail.min(), self.energy_ess))
+
+    @property
     def complaints(self) -> list[str]:
         """What is bad, each with its value and its limit; empty for a run that can be used."""
         found = []
         # Written with `not`, so that a NaN (a chain that never moved) is bad too.
-        rhat = float(max(self.rhat.max(), self.energy_rhat))
+        rhat = self.worst_rhat
         if not rhat <= RHAT_LIMIT:
             found.append(f"R-hat is {rhat:.3f} (limit {RHAT_LIMIT:g}): the chains do not agree")
-        ess = float(min(self.ess_bulk.min(), self.ess_tail.min(), self.energy_ess))
+        ess = self.smallest_ess
         if not ess >= ESS_LIMIT:
             found.append(f"the smallest effective sample size is {ess:.0f} (limit {ESS_LIMIT:g})")
         lowest = float(self.acceptance.min())

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms
+from duelist.posteriors.potential_kernels import Likelihood, LinearTerms
 from duelist.preferences.logistic_kernels import add_loss_gradient, add_loss_hessian
 from duelist.samplers.curvature import Curvature, renewed
 
@@ -52,26 +52,26 @@ def no_expansion(lanes: int, dim: int) -> Expansion:
 
 
 @kernel
-def expand_lanes(slope: FloatArray, hessian: FloatArray, reference: FloatArray, terms: LinearTerms) -> None:
+def expand_lanes(slope: FloatArray, hessian: FloatArray, reference: FloatArray, likelihood: Likelihood) -> None:
     """Slope and Hessian of all contrasts at the reference, in place of what is there."""
     slope[:] = 0.0
     hessian[:] = 0.0
-    capacity = terms.contrasts.shape[2]
+    capacity = likelihood.contrasts.shape[2]
     logits, scratch = np.empty(capacity), np.empty(capacity)
     for lane in range(reference.shape[0]):
-        n = terms.n_rows[lane]
+        n = likelihood.n_rows[lane]
         if n > 0:
             contrasts, totals, losses, eta = (
-                terms.contrasts[lane],
-                terms.totals[lane, :n],
-                terms.losses[lane, :n],
-                terms.eta[lane],
+                likelihood.contrasts[lane],
+                likelihood.totals[lane, :n],
+                likelihood.losses[lane, :n],
+                likelihood.eta[lane],
             )
             add_loss_gradient(slope[lane], reference[lane], contrasts, totals, losses, eta, logits[:n], scratch[:n])
             add_loss_hessian(hessian[lane], reference[lane], contrasts, totals, eta, logits[:n], scratch[:n])
 
 
-@kernel
+@part
 def _add_duels(
     slope: FloatArray,
     hessian: FloatArray,
@@ -80,46 +80,48 @@ def _add_duels(
     p: int,
     total: float,
     lost: float,
-    terms: LinearTerms,
+    likelihood: Likelihood,
 ) -> None:
     """Add `total` duels of contrast p, `lost` of them lost, to the slope (dim,) and Hessian (dim, dim) of a lane."""
     dim = reference.shape[0]
     u = 0.0
     for i in range(dim):
-        u += terms.contrasts[lane, i, p] * reference[i]
+        u += likelihood.contrasts[lane, i, p] * reference[i]
     e = math.exp(-abs(u))
     lose = (e if u > 0.0 else 1.0) / (1.0 + e)
-    slope_p = terms.eta[lane] * (lost - total * lose)
-    curvature_p = terms.eta[lane] * total * lose * (1.0 - lose)
+    slope_p = likelihood.eta[lane] * (lost - total * lose)
+    curvature_p = likelihood.eta[lane] * total * lose * (1.0 - lose)
     for i in range(dim):
-        z = terms.contrasts[lane, i, p]
+        z = likelihood.contrasts[lane, i, p]
         slope[i] += slope_p * z
         for j in range(dim):
-            hessian[i, j] += curvature_p * z * terms.contrasts[lane, j, p]
+            hessian[i, j] += curvature_p * z * likelihood.contrasts[lane, j, p]
 
 
 @kernel
-def extend_lanes(slope: FloatArray, hessian: FloatArray, reference: FloatArray, terms: LinearTerms, n_rows: IntArray) -> None:
+def extend_lanes(
+    slope: FloatArray, hessian: FloatArray, reference: FloatArray, likelihood: Likelihood, n_rows: IntArray
+) -> None:
     """Add the contrasts from n_rows (lanes,) on, with all their duels."""
     for lane in range(reference.shape[0]):
-        for p in range(n_rows[lane], terms.n_rows[lane]):
-            total, lost = terms.totals[lane, p], terms.losses[lane, p]
-            _add_duels(slope[lane], hessian[lane], reference[lane], lane, p, total, lost, terms)
+        for p in range(n_rows[lane], likelihood.n_rows[lane]):
+            total, lost = likelihood.totals[lane, p], likelihood.losses[lane, p]
+            _add_duels(slope[lane], hessian[lane], reference[lane], lane, p, total, lost, likelihood)
 
 
 @kernel
 def extend_by_newest(
-    slope: FloatArray, hessian: FloatArray, reference: FloatArray, terms: LinearTerms, rows: IntArray, lost: FloatArray
+    slope: FloatArray, hessian: FloatArray, reference: FloatArray, likelihood: Likelihood, rows: IntArray, lost: FloatArray
 ) -> None:
     """Add one duel a lane, of contrast rows (lanes,); none where the row is -1."""
     for lane in range(reference.shape[0]):
         if rows[lane] >= 0:
-            _add_duels(slope[lane], hessian[lane], reference[lane], lane, rows[lane], 1.0, lost[lane], terms)
+            _add_duels(slope[lane], hessian[lane], reference[lane], lane, rows[lane], 1.0, lost[lane], likelihood)
 
 
 def covering(expansion: Expansion, curvature: Curvature, potential: LinearPotential) -> Expansion:
     """The expansion of all duels of this potential around the mode of `curvature`."""
-    terms = potential.packed
+    likelihood = potential.packed.likelihood
     grown = potential.observations - expansion.observations
     # Where old duels are discounted they are not as they were, and what was added up is of no use.
     kept = not grown or potential.memory >= potential.observations
@@ -128,17 +130,19 @@ def covering(expansion: Expansion, curvature: Curvature, potential: LinearPotent
             return expansion
         slope, hessian = expansion.slope.copy(), expansion.hessian.copy()
         longer = expansion._replace(
-            slope=slope, hessian=hessian, n_rows=terms.n_rows.copy(), observations=potential.observations
+            slope=slope, hessian=hessian, n_rows=likelihood.n_rows.copy(), observations=potential.observations
         )
         if grown == 1 and potential.newest is not None:
-            extend_by_newest(slope, hessian, expansion.reference, terms, *potential.newest)
+            extend_by_newest(slope, hessian, expansion.reference, likelihood, *potential.newest)
             return longer
-        if (terms.n_rows - expansion.n_rows == grown).all():  # every new duel a new contrast: the old ones are as they were
-            extend_lanes(slope, hessian, expansion.reference, terms, expansion.n_rows)
+        if (
+            likelihood.n_rows - expansion.n_rows == grown
+        ).all():  # every new duel a new contrast: the old ones are as they were
+            extend_lanes(slope, hessian, expansion.reference, likelihood, expansion.n_rows)
             return longer
     slope, hessian = np.empty_like(expansion.slope), np.empty_like(expansion.hessian)
-    expand_lanes(slope, hessian, curvature.mode, terms)
-    return Expansion(curvature.mode, slope, hessian, terms.n_rows.copy(), potential.observations, curvature.observations)
+    expand_lanes(slope, hessian, curvature.mode, likelihood)
+    return Expansion(curvature.mode, slope, hessian, likelihood.n_rows.copy(), potential.observations, curvature.observations)
 
 
 def shaped(curvature: Curvature, expansion: Expansion, potential: LinearPotential) -> tuple[Curvature, Expansion, LinearTerms]:

@@ -18,7 +18,7 @@ import numpy as np
 from duelist.core.checks import FloatArray, finite_number, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
-from duelist.core.philox import fill_normals
+from duelist.core.philox import fill_normals, first_block
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, gradient_alone, pull_into_ball, scratch_for
@@ -51,7 +51,7 @@ def langevin_lanes(
     for lane in range(lanes):
         for chain in range(chains):
             theta = position[lane, chain]
-            block = 1
+            block = first_block()
             for _ in range(steps):
                 gradient_alone(gradient, theta, lane, chain, terms, scratch)
                 block, _uniform = fill_normals(noise, keys[lane], block, round_, first_substream + chain)

@@ -16,7 +16,7 @@ from duelist.core.checks import FloatArray, IntArray, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
 from duelist.core.linear_kernels import lower_times, lower_transposed_times
-from duelist.core.philox import fill_normals
+from duelist.core.philox import fill_normals, first_block
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, add_feel_good, pull_into_ball, scratch_for
@@ -51,15 +51,14 @@ def gaussian_lanes(
     lane whose draws are not finite.
     """
     lanes, chains, dim = position.shape
-    utilities = scratch_for(terms)[0, : terms.sets.shape[3]]
+    utilities = scratch_for(terms)[0]
     slope, whitened, shift, noise = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
     for lane in range(lanes):
         for chain in range(chains):
             slope[:] = 0.0
-            if terms.mu[lane] > 0.0:
-                add_feel_good(slope, mode[lane], lane, chain, terms, utilities)
+            add_feel_good(slope, mode[lane], lane, chain, terms.tilt, utilities)
             lower_times(whitened, whitener[lane], slope)
-            block = 1
+            block = first_block()
             inside = False
             for _ in range(tries):
                 block, _uniform = fill_normals(noise, keys[lane], block, round_, first_substream + chain)

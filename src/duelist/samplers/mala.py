@@ -22,7 +22,7 @@ from duelist.core.checks import FloatArray, finite_number, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
 from duelist.core.linear_kernels import copy_into, lower_times, lower_transposed_times
-from duelist.core.philox import fill_normals
+from duelist.core.philox import fill_normals, first_block
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, scratch_for, value_and_gradient
@@ -91,7 +91,7 @@ def mala_lanes(
             if not math.isfinite(value):
                 return lane
             lower_times(slope, w, gradient)
-            block = 1  # block 0 would be NumPy's counter before its first increment
+            block = first_block()
             accepted = 0.0
             for step in range(steps):
                 block, uniform = fill_normals(noise, keys[lane], block, round_, first_substream + chain)
@@ -110,7 +110,7 @@ def mala_lanes(
                         difference = (0.5 * h * h * new_slope[i] - move[i]) / h
                         backward += difference * difference
                     log_ratio = value - new_value + 0.5 * (forward - backward)
-                    accepted += math.exp(min(0.0, log_ratio))
+                    accepted += math.exp(log_ratio) if log_ratio < 0.0 else 1.0
                     if math.log(uniform) < log_ratio:
                         value = new_value
                         copy_into(theta, proposal)

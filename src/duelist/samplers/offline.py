@@ -1,13 +1,10 @@
 """Sample a posterior from a table of comparisons: no bandit, no rounds.
 
 The potential is the one of FGTS.CDB, term by term, so a table of duels and their action sets checks the paper's posterior.
-Chains run in threads, each with its own trial number, so the draws do not depend on the number of cores.
 """
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,15 +13,13 @@ import numpy.typing as npt
 from duelist.core.checks import FloatArray, finite_array, finite_number, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.history import Statistics
-from duelist.core.streams import Streams
 from duelist.posteriors.potential import LinearPotential, Term
-from duelist.posteriors.potential_kernels import pull_into_ball
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
-from duelist.samplers.base import Sampler, Trace, traced
-from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
-from duelist.samplers.diagnostics import PosteriorDraws, diagnose, warn_if_poor
+from duelist.samplers.base import Sampler
+from duelist.samplers.diagnostics import PosteriorDraws, warn_if_poor
 from duelist.samplers.registry import sampler_named
+from duelist.samplers.running import run_chains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +48,7 @@ def sample_posterior(
     chains: int = 4,
     draws: int = 1000,
     warmup: int = 200,
+    max_thin: int = 32,
     seed: int = 0,
 ) -> PosteriorDraws:
     """Draw from the posterior of theta given a table of comparisons.
@@ -70,6 +66,8 @@ def sample_posterior(
         chains: independent chains, each started from its own draw of a Gaussian at the mode, twice as wide as the posterior.
         draws: kept draws a chain; a sampler takes all its `steps` between two of them.
         warmup: draws that each chain makes first, and that are thrown away.
+        max_thin: up to so many times its `steps` an exact sampler takes between two draws where chains mix slowly, as on a
+            ball in high dimension or with a strong tilt; 1 for never more than its `steps`.
         seed: names all random numbers.
 
     Warns:
@@ -89,38 +87,16 @@ def sample_posterior(
     whole_number("chains", chains, at_least=1)
     whole_number("draws", draws, at_least=8)
     whole_number("warmup", warmup, at_least=0)
+    whole_number("max_thin", max_thin, at_least=1)
     terms: list[Term] = [PriorTerm(prior), PreferenceTerm(_statistics(table, wins, losses), np.array([float(eta)]))]
     if feel_good is not None:
         terms.append(_feel_good_term(feel_good, wins + losses, table.shape[1]))
     potential = LinearPotential(*terms, lanes=1, chains=1, dim=table.shape[1], observations=int((wins + losses).sum()))
     engine = sampler_named(sampler) if isinstance(sampler, str) else sampler
-    shape = renewed(unknown_curvature(1, potential.dim), potential)
-
-    def run(chain: int) -> tuple[Trace, float]:
-        streams = Streams(seed, [chain])
-        state = engine.start(prior, streams, chains=1, dim=potential.dim)
-        state = state._replace(position=_overdispersed(shape, prior, streams))
-        for call in range(warmup):
-            state = engine.advance(potential, state, streams, call)
-        state, trace = traced(engine, potential, state, streams, warmup, draws)
-        return trace, float(engine.report(state).get("acceptance", np.ones(1))[0])
-
-    with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
-        traces, acceptance = zip(*pool.map(run, range(chains)), strict=True)
-    path = np.concatenate([trace.path[0] for trace in traces])
-    energy = np.concatenate([trace.energy[0] for trace in traces])
-    diagnostics = diagnose(path, energy, np.array(acceptance))
-    warn_if_poor(diagnostics, "Ask for more draws or a longer warm-up, or take another sampler.", stacklevel=2)
+    run = run_chains(engine, potential, chains=chains, draws=draws, warmup=warmup, seed=seed, max_thin=max_thin)
+    warn_if_poor(run.diagnostics, "Ask for more draws or a longer warm-up, or take another sampler.", stacklevel=2)
     name = sampler if isinstance(sampler, str) else type(sampler).__name__
-    return PosteriorDraws(draws=path, energy=energy, diagnostics=diagnostics, sampler=name, exact=engine.exact)
-
-
-def _overdispersed(shape: Curvature, prior: Prior, streams: Streams) -> FloatArray:
-    """(1, 1, dim) a starting point: chains that begin further apart than the posterior is wide make R-hat mean something."""
-    noise = streams.generator("start", 0).standard_normal(shape.mode.shape[1])
-    theta = shape.mode[0] + 2.0 * shape.whitener[0].T @ noise
-    pull_into_ball(theta, prior.radius)
-    return np.asarray(theta[None, None])
+    return PosteriorDraws(draws=run.draws, energy=run.energy, diagnostics=run.diagnostics, sampler=name, exact=engine.exact)
 
 
 def _checked_contrasts(contrasts: npt.ArrayLike) -> FloatArray:

@@ -22,12 +22,12 @@ import numpy as np
 
 from duelist.core.action_kernels import first_maximum, utilities_into
 from duelist.core.checks import FloatArray, whole_number
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.core.errors import InvalidInputError, NonFiniteError
 from duelist.core.linear_kernels import cholesky_into, invert_lower, solve_cholesky
 from duelist.core.streams import Streams
 from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms
+from duelist.posteriors.potential_kernels import Likelihood, LinearTerms, Tilt
 from duelist.posteriors.priors import Prior
 from duelist.samplers.base import prior_draws
 from duelist.samplers.curvature import flat_precision
@@ -54,7 +54,7 @@ class OnlineChains(NamedTuple):
     observations: int
 
 
-@kernel
+@part
 def _solve_logit(start: float, spread: float, total: float, lost: float) -> float:
     """The root of u - start = spread (total s(-u) - lost): bracketed, so Newton's method cannot leave."""
     low, high = start - spread * lost, start + spread * (total - lost)
@@ -76,24 +76,26 @@ def _solve_logit(start: float, spread: float, total: float, lost: float) -> floa
     return u
 
 
-@kernel
-def _add_best_slopes(slope: FloatArray, mean: FloatArray, lane: int, terms: LinearTerms) -> None:
+@part
+def _add_best_slopes(slope: FloatArray, mean: FloatArray, lane: int, tilt: Tilt | None) -> None:
     """Add the slope of the Feel-Good maximum at the mean."""
-    utilities = np.empty(terms.sets.shape[3])
-    for s in range(terms.repeats.shape[0]):
-        utilities_into(utilities, terms.sets[lane, s], mean)
+    if tilt is None:
+        return
+    utilities = np.empty(tilt.sets.shape[3])
+    for s in range(tilt.repeats.shape[0]):
+        utilities_into(utilities, tilt.sets[lane, s], mean)
         best = first_maximum(utilities)
         for i in range(mean.shape[0]):
-            slope[i] += terms.repeats[s] * terms.sets[lane, s, i, best]
+            slope[i] += tilt.repeats[s] * tilt.sets[lane, s, i, best]
     length = math.sqrt((mean * mean).sum())
-    if terms.ball_reach > 0.0 and length > 0.0:
+    if tilt.ball_reach > 0.0 and length > 0.0:
         for i in range(mean.shape[0]):
-            slope[i] += terms.ball_reach * mean[i] / length
+            slope[i] += tilt.ball_reach * mean[i] / length
 
 
-@kernel
+@part
 def _absorb_contrast(
-    mean: FloatArray, precision: FloatArray, factor: FloatArray, lane: int, p: int, terms: LinearTerms
+    mean: FloatArray, precision: FloatArray, factor: FloatArray, lane: int, p: int, likelihood: Likelihood
 ) -> bool:
     """Move the Gaussian to the mode of itself x one contrast's likelihood, and add the curvature there."""
     dim = mean.shape[0]
@@ -102,22 +104,22 @@ def _absorb_contrast(
     direction = np.empty(dim)
     start = 0.0
     for i in range(dim):
-        direction[i] = terms.contrasts[lane, i, p]
+        direction[i] = likelihood.contrasts[lane, i, p]
         start += direction[i] * mean[i]
     solve_cholesky(factor, direction)
     spread = 0.0
     for i in range(dim):
-        spread += direction[i] * terms.contrasts[lane, i, p]
+        spread += direction[i] * likelihood.contrasts[lane, i, p]
     if not spread > 0.0:  # an arm against itself says nothing
         return math.isfinite(spread)
-    eta = terms.eta[lane]
-    u = _solve_logit(start, eta * spread, terms.totals[lane, p], terms.losses[lane, p])
+    eta = likelihood.eta[lane]
+    u = _solve_logit(start, eta * spread, likelihood.totals[lane, p], likelihood.losses[lane, p])
     e = math.exp(-abs(u))
-    weight = eta * terms.totals[lane, p] * e / ((1.0 + e) * (1.0 + e))
+    weight = eta * likelihood.totals[lane, p] * e / ((1.0 + e) * (1.0 + e))
     for i in range(dim):
         mean[i] += direction[i] * (u - start) / spread
         for j in range(dim):
-            precision[i, j] += weight * terms.contrasts[lane, i, p] * terms.contrasts[lane, j, p]
+            precision[i, j] += weight * likelihood.contrasts[lane, i, p] * likelihood.contrasts[lane, j, p]
     return True
 
 
@@ -127,10 +129,10 @@ def absorb_lanes(mean: FloatArray, precision: FloatArray, whitener: FloatArray, 
     lanes, dim = mean.shape
     factor = np.empty((dim, dim))
     for lane in range(lanes):
-        for p in range(terms.n_rows[lane]):
-            if not _absorb_contrast(mean[lane], precision[lane], factor, lane, p, terms):
+        for p in range(terms.likelihood.n_rows[lane]):
+            if not _absorb_contrast(mean[lane], precision[lane], factor, lane, p, terms.likelihood):
                 return lane
-        _add_best_slopes(slope[lane], mean[lane], lane, terms)
+        _add_best_slopes(slope[lane], mean[lane], lane, terms.tilt)
         if not cholesky_into(factor, precision[lane]) or not math.isfinite(mean[lane].sum()):
             return lane
         invert_lower(whitener[lane], factor)
@@ -172,13 +174,15 @@ class Online:
         belief = self._absorbed(potential, chains)
         terms = potential.packed
         # The tilt was absorbed as a slope: with no sets left to maximise over, it is the linear term of a Gaussian.
-        tilt = terms._replace(
-            sets=np.zeros((potential.lanes, 0, potential.dim, 0)),
-            repeats=np.zeros(0),
-            ball_reach=0.0,
-            adversary=terms.adversary - belief.slope[:, None],
-        )
-        position, _ = draw_gaussians(chains.position, belief.mean, belief.whitener, streams, round_, attempt, self.tries, tilt)
+        if terms.tilt is not None:
+            absorbed = terms.tilt._replace(
+                sets=np.zeros((potential.lanes, 0, potential.dim, 0)),
+                repeats=np.zeros(0),
+                ball_reach=0.0,
+                adversary=terms.tilt.adversary - belief.slope[:, None],
+            )
+            terms = terms._replace(tilt=absorbed)
+        position, _ = draw_gaussians(chains.position, belief.mean, belief.whitener, streams, round_, attempt, self.tries, terms)
         return belief._replace(position=position)
 
     def _absorbed(self, potential: LinearPotential, chains: OnlineChains) -> OnlineChains:
@@ -186,7 +190,7 @@ class Online:
         if potential.observations == chains.observations:
             return chains
         terms = potential.packed
-        listed = terms.totals.sum(axis=1)
+        listed = terms.likelihood.totals.sum(axis=1)
         whole = bool((listed == potential.observations).all())
         if not whole and not (chains.observations + listed == potential.observations).all():
             raise InvalidInputError(

@@ -23,12 +23,12 @@ import numpy as np
 
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, whole_number
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.core.errors import NonFiniteError
 from duelist.core.linear_kernels import cholesky_into, copy_into, solve_cholesky
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms, add_feel_good, scratch_for
+from duelist.posteriors.potential_kernels import Likelihood, LinearTerms, add_feel_good, most_arms, scratch_for, tilts
 from duelist.posteriors.priors import Prior
 from duelist.preferences.logistic_kernels import add_weighted_gram
 from duelist.samplers.base import prior_draws
@@ -55,12 +55,12 @@ class PolyaGammaChains(NamedTuple):
     sweeps: int
 
 
-@kernel
+@part
 def _is_summed(b: float) -> bool:
     return b <= _SUM_UP_TO and b == math.floor(b)
 
 
-@kernel
+@part
 def _not_gaussian(
     theta: FloatArray,
     logits: FloatArray,
@@ -80,38 +80,39 @@ def _not_gaussian(
         linear += slope[i] * theta[i]
     if squared > terms.radius * terms.radius:
         return -math.inf
+    likelihood = terms.likelihood
     value: float = 0.5 * extra * squared
     for p in range(logits.shape[0]):
-        b = terms.eta[lane] * terms.totals[lane, p]
+        b = likelihood.eta[lane] * likelihood.totals[lane, p]
         if not _is_summed(b):
             value -= b * log_cosh_error(logits[p])
-    if terms.mu[lane] > 0.0:
-        value += linear - add_feel_good(unused, theta, lane, chain, terms, utilities)
+    if tilts(lane, terms.tilt):
+        value += linear - add_feel_good(unused, theta, lane, chain, terms.tilt, utilities)
     return value
 
 
-@kernel
+@part
 def _linear_part(
     linear: FloatArray, slope: FloatArray, mode: FloatArray, lane: int, chain: int, terms: LinearTerms, utilities: FloatArray
 ) -> None:
     """Fill `slope` with the gradient of the Feel-Good tilt at the mode, and `linear` with precision x mean."""
     slope[:] = 0.0
-    if terms.mu[lane] > 0.0:
-        add_feel_good(slope, mode, lane, chain, terms, utilities)
+    add_feel_good(slope, mode, lane, chain, terms.tilt, utilities)
+    likelihood = terms.likelihood
     for i in range(mode.shape[0]):
         total = 0.0
-        for p in range(terms.n_rows[lane]):
-            total += (0.5 * terms.totals[lane, p] - terms.losses[lane, p]) * terms.contrasts[lane, i, p]
-        linear[i] = terms.eta[lane] * total - slope[i]
+        for p in range(likelihood.n_rows[lane]):
+            total += (0.5 * likelihood.totals[lane, p] - likelihood.losses[lane, p]) * likelihood.contrasts[lane, i, p]
+        linear[i] = likelihood.eta[lane] * total - slope[i]
 
 
-@kernel
-def _draw_weights(weights: FloatArray, logits: FloatArray, lane: int, terms: LinearTerms, tape: Tape) -> bool:
+@part
+def _draw_weights(weights: FloatArray, logits: FloatArray, lane: int, likelihood: Likelihood, tape: Tape) -> bool:
     """Fill `weights` (n,) with Polya-Gamma variates; False at a logit that is not finite, which would never be accepted."""
     for p in range(logits.shape[0]):
         if not math.isfinite(logits[p]):
             return False
-        b = terms.eta[lane] * terms.totals[lane, p]
+        b = likelihood.eta[lane] * likelihood.totals[lane, p]
         weights[p] = 0.0
         if _is_summed(b):
             for _ in range(int(b)):
@@ -121,7 +122,7 @@ def _draw_weights(weights: FloatArray, logits: FloatArray, lane: int, terms: Lin
     return True
 
 
-@kernel
+@part
 def _draw_gaussian(
     mean: FloatArray, noise: FloatArray, linear: FloatArray, precision: FloatArray, factor: FloatArray, tape: Tape
 ) -> bool:
@@ -142,13 +143,14 @@ def _draw_gaussian(
     return True
 
 
-@kernel
+@part
 def _all_gaussian(lane: int, terms: LinearTerms) -> bool:
     """Whether theta given the Polya-Gamma variables is exactly Gaussian: no tilt, no ball, no truncated sums."""
-    if terms.mu[lane] > 0.0 or terms.radius < math.inf:
+    if tilts(lane, terms.tilt) or terms.radius < math.inf:
         return False
-    for p in range(terms.n_rows[lane]):  # noqa: SIM110 - kernels have no generators
-        if not _is_summed(terms.eta[lane] * terms.totals[lane, p]):
+    likelihood = terms.likelihood
+    for p in range(likelihood.n_rows[lane]):  # noqa: SIM110 - kernels have no generators
+        if not _is_summed(likelihood.eta[lane] * likelihood.totals[lane, p]):
             return False
     return True
 
@@ -171,13 +173,13 @@ def polya_gamma_lanes(
     """
     lanes, chains, dim = position.shape
     scratch, more = scratch_for(terms), scratch_for(terms)
-    utilities = np.empty(terms.sets.shape[3])
+    utilities = np.empty(most_arms(terms.tilt))
     precision, factor = np.empty((dim, dim)), np.empty((dim, dim))
     linear, slope, unused = np.empty(dim), np.empty(dim), np.empty(dim)
     mean, noise, proposal = np.empty(dim), np.empty(dim), np.empty(dim)
     for lane in range(lanes):
-        n = terms.n_rows[lane]
-        contrasts = terms.contrasts[lane]
+        n = terms.likelihood.n_rows[lane]
+        contrasts = terms.likelihood.contrasts[lane]
         logits, new_logits, weights, scaled = scratch[0, :n], scratch[1, :n], more[0, :n], more[1, :n]
         plain = _all_gaussian(lane, terms)
         for chain in range(chains):
@@ -188,7 +190,7 @@ def polya_gamma_lanes(
             current = _not_gaussian(theta, logits, slope, extra, lane, chain, terms, utilities, unused)
             tried[lane, chain] = 0.0
             for _ in range(sweeps):
-                if not math.isfinite(current) or not _draw_weights(weights, logits, lane, terms, tape):
+                if not math.isfinite(current) or not _draw_weights(weights, logits, lane, terms.likelihood, tape):
                     return lane
                 precision[:] = 0.0
                 for i in range(dim):
@@ -248,7 +250,7 @@ class PolyaGamma:
         """Make `steps` sweeps with every chain."""
         terms = potential.packed
         # The mode is needed for the Feel-Good slope alone; without the tilt nothing is ever computed from it.
-        curvature = renewed(chains.curvature, potential) if terms.mu.any() else chains.curvature
+        curvature = renewed(chains.curvature, potential) if potential.mu.any() else chains.curvature
         position = chains.position.copy()
         lanes, n_chains, _ = position.shape
         tried = np.empty((lanes, n_chains))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from duelist.core.compiled import kernel
+from duelist.core.compiled import part
 from duelist.samplers.random_kernels import Tape, exponential, gamma, normal, uniform
 
 _SPLIT = 0.64  # where the two forms of the series meet, the value of Devroye that keeps rejections below 0.1 %
@@ -29,12 +29,12 @@ _REST_RATE = _REST_MEAN / _REST_VARIANCE
 _REST_SHAPE = _REST_MEAN * _REST_RATE
 
 
-@kernel
+@part
 def _normal_cdf(x: float) -> float:
     return 0.5 * math.erfc(-x * math.sqrt(0.5))
 
 
-@kernel
+@part
 def _series_term(n: int, x: float) -> float:
     """The n-th coefficient of the alternating series of the Jacobi density at x."""
     k = n + 0.5
@@ -43,7 +43,7 @@ def _series_term(n: int, x: float) -> float:
     return math.pi * k * math.exp(-1.5 * math.log(0.5 * math.pi * x) - 2.0 * k * k / x)
 
 
-@kernel
+@part
 def _truncated_inverse_gaussian(tape: Tape, z: float) -> float:
     """Inverse Gaussian of mean 1/z and shape 1, on (0, _SPLIT]."""
     if z * _SPLIT < 1.0:
@@ -66,7 +66,7 @@ def _truncated_inverse_gaussian(tape: Tape, z: float) -> float:
             return x
 
 
-@kernel
+@part
 def polya_gamma_one(tape: Tape, c: float) -> float:
     """One exact draw of PG(1, c)."""
     z = 0.5 * abs(c)
@@ -97,7 +97,7 @@ def polya_gamma_one(tape: Tape, c: float) -> float:
                     break
 
 
-@kernel
+@part
 def polya_gamma_truncated(tape: Tape, b: float, c: float) -> float:
     """One draw of the truncated sum that stands for PG(b, c), b any positive number."""
     tilt = 0.5 * c * c
@@ -107,7 +107,7 @@ def polya_gamma_truncated(tape: Tape, b: float, c: float) -> float:
     return total
 
 
-@kernel
+@part
 def log_cosh_error(u: float) -> float:
     """Log cosh(u/2) less the logarithm of what the truncated sum (b = 1) puts in its place; 9e-7 at u = 5."""
     tilt = 0.5 * u * u

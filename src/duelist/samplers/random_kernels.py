@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import part
 from duelist.core.philox import philox, to_unit
 from duelist.core.streams import Keys
 
@@ -27,7 +27,7 @@ class Tape(NamedTuple):
     buffer: FloatArray  # (4,)
 
 
-@kernel
+@part
 def tape_from(key: Keys, round_: int, substream: int) -> Tape:
     """A tape at its beginning."""
     place = np.empty(2, dtype=np.int64)
@@ -36,7 +36,7 @@ def tape_from(key: Keys, round_: int, substream: int) -> Tape:
     return Tape(key, round_, substream, place, np.empty(4))
 
 
-@kernel
+@part
 def uniform(tape: Tape) -> float:
     """A uniform in (0, 1), never 0 or 1."""
     if tape.place[1] == 4:
@@ -50,19 +50,19 @@ def uniform(tape: Tape) -> float:
     return value
 
 
-@kernel
+@part
 def exponential(tape: Tape) -> float:
     """A standard exponential."""
     return -math.log(uniform(tape))
 
 
-@kernel
+@part
 def normal(tape: Tape) -> float:
     """A standard normal (Box-Muller, one of the pair)."""
     return math.sqrt(-2.0 * math.log(uniform(tape))) * math.cos(2.0 * math.pi * uniform(tape))
 
 
-@kernel
+@part
 def gamma(tape: Tape, shape: float) -> float:
     """A gamma variate of unit scale, by Marsaglia & Tsang (2000); a shape below 1 is raised by one and scaled back."""
     raised = shape if shape >= 1.0 else shape + 1.0

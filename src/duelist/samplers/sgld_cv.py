@@ -22,12 +22,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from duelist.core.checks import FloatArray, finite_number, whole_number
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.core.errors import NonFiniteError
 from duelist.core.linear_kernels import lower_times, lower_transposed_times
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms, gradient_alone, pull_into_ball, scratch_for
+from duelist.posteriors.potential_kernels import Likelihood, LinearTerms, gradient_alone, pull_into_ball, scratch_for
 from duelist.posteriors.priors import Prior
 from duelist.samplers.base import prior_draws
 from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
@@ -43,15 +43,15 @@ class SGLDCVChains(NamedTuple):
     expansion: Expansion
 
 
-@kernel
+@part
 def _lose(u: float) -> float:
     e = math.exp(-abs(u))
     return (e if u > 0.0 else 1.0) / (1.0 + e)
 
 
-@kernel
+@part
 def _add_batch(
-    gradient: FloatArray, theta: FloatArray, reference: FloatArray, lane: int, full: LinearTerms, batch: int, tape: Tape
+    gradient: FloatArray, theta: FloatArray, reference: FloatArray, lane: int, full: Likelihood, batch: int, tape: Tape
 ) -> None:
     """Add the batch's estimate of the gradient that the expansion leaves over."""
     n = full.n_rows[lane]
@@ -78,7 +78,7 @@ def sgld_cv_lanes(
     steps: int,
     step_size: float,
     batch: int,
-    full: LinearTerms,
+    full: Likelihood,
     expanded: LinearTerms,
 ) -> int:
     """Take `steps` steps with every chain in place. Returns -1, or the first lane that is not finite."""
@@ -92,7 +92,7 @@ def sgld_cv_lanes(
             for _ in range(steps):
                 gradient_alone(gradient, theta, lane, chain, expanded, scratch)
                 if full.n_rows[lane] > 0:
-                    _add_batch(gradient, theta, expanded.reference[lane], lane, full, batch, tape)
+                    _add_batch(gradient, theta, expanded.parabola.reference[lane], lane, full, batch, tape)
                 lower_times(slope, whitener[lane], gradient)
                 for i in range(dim):
                     whitened[i] = step_size * normal(tape) - 0.5 * step_size * step_size * slope[i]
@@ -148,7 +148,7 @@ class SGLDCV:
             self.steps,
             self.step_size,
             self.batch,
-            potential.packed,
+            potential.packed.likelihood,
             potential.expanded(expansion.reference, expansion.slope, expansion.hessian),
         )
         if bad_lane >= 0:

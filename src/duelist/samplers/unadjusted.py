@@ -18,7 +18,7 @@ from duelist.core.checks import FloatArray, finite_number, whole_number
 from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
 from duelist.core.linear_kernels import lower_times, lower_transposed_times
-from duelist.core.philox import fill_normals
+from duelist.core.philox import fill_normals, first_block
 from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, gradient_alone, pull_into_ball, scratch_for
@@ -54,7 +54,7 @@ def unadjusted_lanes(
     for lane in range(lanes):
         for chain in range(chains):
             theta = position[lane, chain]
-            block = 1
+            block = first_block()
             for _ in range(steps):
                 gradient_alone(gradient, theta, lane, chain, terms, scratch)
                 lower_times(slope, whitener[lane], gradient)

@@ -1,0 +1,99 @@
+"""Chains that run until their draws can be used: started apart, warmed up, and thinned as far as their mixing asks for.
+
+Chains run in threads, each with its own trial number, so the draws do not depend on the number of cores.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from duelist.core.checks import FloatArray
+from duelist.core.streams import Streams
+from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.potential_kernels import pull_into_ball
+from duelist.posteriors.priors import Prior
+from duelist.samplers.base import Sampler, Trace, traced
+from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
+from duelist.samplers.diagnostics import ESS_LIMIT, Diagnostics, diagnose
+
+
+class Chain(NamedTuple):
+    """One chain: its random numbers, and where it stands."""
+
+    streams: Streams
+    state: Any
+
+
+class Run(NamedTuple):
+    """Draws (chains, draws, dim), their energy (chains, draws), and how well the chains mixed."""
+
+    draws: FloatArray
+    energy: FloatArray
+    diagnostics: Diagnostics
+
+
+def run_chains(
+    sampler: Sampler, potential: LinearPotential, *, chains: int, draws: int, warmup: int, seed: int, max_thin: int
+) -> Run:
+    """Draw until the diagnostics have nothing to complain of, or chains were thinned `max_thin` times as much.
+
+    A run that mixed too slowly is thrown away and becomes warm-up: the chains go on from where they stand, with as many
+    more steps between two draws as the smallest effective size says are missing.
+    """
+    shape = renewed(unknown_curvature(1, potential.dim), potential)
+    # Thinning mends slow mixing; it mends neither a biased sampler nor too few draws.
+    helps = sampler.exact and hasattr(sampler, "steps") and chains * draws >= 2 * ESS_LIMIT
+    thin, first_round = 1, warmup
+    with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
+        streams = [Streams(seed, [chain]) for chain in range(chains)]
+        standing = tuple(pool.map(partial(_started, sampler, potential, shape, warmup), streams))
+        while True:
+            go_on = partial(_traced, _thinned(sampler, thin), potential, first_round, draws)
+            standing, traces = zip(*pool.map(go_on, standing), strict=True)
+            path = np.concatenate([trace.path[0] for trace in traces])
+            energy = np.concatenate([trace.energy[0] for trace in traces])
+            acceptance = [sampler.report(chain.state).get("acceptance", np.ones(1))[0] for chain in standing]
+            found = diagnose(path, energy, np.array(acceptance))
+            if not found.complaints or thin >= max_thin or not helps:
+                return Run(path, energy, found)
+            thin, first_round = min(_thinner(thin, found), max_thin), first_round + draws
+
+
+def _thinned(sampler: Any, thin: int) -> Any:
+    """The sampler with `thin` times as many steps between two draws."""
+    return sampler if thin == 1 else replace(sampler, steps=thin * sampler.steps)
+
+
+def _thinner(thin: int, found: Diagnostics) -> int:
+    """How much to thin next: for twice the effective size that is asked for, and at least twice as much as before."""
+    missing = 2.0 * ESS_LIMIT / found.smallest_ess if found.smallest_ess > 0.0 else 2.0
+    return math.ceil(thin * max(missing, 2.0))
+
+
+def _started(sampler: Sampler, potential: LinearPotential, shape: Curvature, warmup: int, streams: Streams) -> Chain:
+    state = sampler.start(potential.prior, streams, chains=1, dim=potential.dim)
+    state = state._replace(position=_overdispersed(shape, potential.prior, streams))
+    for call in range(warmup):
+        state = sampler.advance(potential, state, streams, call)
+    return Chain(streams, state)
+
+
+def _traced(sampler: Sampler, potential: LinearPotential, first_round: int, draws: int, chain: Chain) -> tuple[Chain, Trace]:
+    state, trace = traced(sampler, potential, chain.state, chain.streams, first_round, draws)
+    return chain._replace(state=state), trace
+
+
+def _overdispersed(shape: Curvature, prior: Prior, streams: Streams) -> FloatArray:
+    """(1, 1, dim) a starting point: chains that begin further apart than the posterior is wide make R-hat mean something."""
+    noise = streams.generator("start", 0).standard_normal(shape.mode.shape[1])
+    theta = shape.mode[0] + 2.0 * shape.whitener[0].T @ noise
+    if math.isfinite(prior.radius):
+        pull_into_ball(theta, prior.radius)
+    return np.asarray(theta[None, None])
