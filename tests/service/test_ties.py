@@ -57,7 +57,7 @@ def test_the_counts_of_the_leaderboard_are_those_of_the_policy() -> None:
     rng = np.random.default_rng(0)
     for vote in range(40):
         stage.tell(stage.ask(at=vote), str(rng.choice(["left", "right", "tie", "both_bad"])), at=vote)
-    mine, theirs = potential_of(stage.arena, chains=1).packed, stage.arena.player.state.history.statistics
+    mine, theirs = potential_of(stage.arena, chains=1).packed.likelihood, stage.arena.player.state.history.statistics
     contrasts = stage.arena.player.state.history.statistics.contrasts
     for row in range(int(mine.n_rows[0])):
         match = (contrasts[0] == mine.contrasts[0, :, row : row + 1]).all(axis=0)
