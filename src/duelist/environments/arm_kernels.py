@@ -10,12 +10,12 @@ import math
 import numpy as np
 
 from duelist.core.checks import FloatArray
-from duelist.core.compiled import kernel
+from duelist.core.compiled import kernel, part
 from duelist.core.philox import fill_normals, philox, to_unit
 from duelist.core.streams import Keys
 
 
-@kernel
+@part
 def _scale_to(vector: FloatArray, norm: float) -> None:
     """Give `vector` (dim,) this norm."""
     squares = 0.0
