@@ -34,7 +34,6 @@ TASTE = {
     "too-long": -0.9,
     "both-ways": 2.0,
 }
-ARENA = "battery"
 
 
 class Person:
@@ -57,26 +56,26 @@ class Person:
         return "left" if self._mood.random() < 1.0 / (1.0 + math.exp(right - left)) else "right"
 
 
-def vote(client: Client, people: list[Person], times: int) -> None:
+def vote(client: Client, arena: str, people: list[Person], times: int) -> None:
     """Everybody votes so many times, several at once."""
 
     def sitting(person: Person) -> None:
         for _ in range(times):
-            ask = client.ask(ARENA)
+            ask = client.ask(arena)
             client.tell(ask, person.opinion(ask), voter=person.name)  # type: ignore[arg-type]
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(sitting, people))
 
 
-def show(client: Client, heading: str) -> list[str]:
+def show(client: Client, arena: str, heading: str) -> list[str]:
     """Print the leaderboard and return the items, best first."""
     print(f"\n{heading}")
     print(f"{'':24}{'strength':>9}  {'95 % interval':>16}  {'best with':>9}  {'shown':>5}")
-    rows = client.leaderboard(ARENA)
+    rows = client.leaderboard(arena)
     for row in rows:
         interval = f"{row['low']:.2f} to {row['high']:.2f}"
-        best = f"{100 * row['probability_best']:.0f} %"
+        best = "over 99 %" if row["probability_best"] > 0.995 else f"{100 * row['probability_best']:.0f} %"
         print(f"{row['name']:24}{row['utility']:9.2f}  {interval:>16}  {best:>9}  {row['shown']:>5}")
     return [row["item"] for row in rows]
 
@@ -98,13 +97,14 @@ def run(url: str | None = None, key: str | None = None, *, people: int = 40, vot
     crowd = [Person(number) for number in range(people)]
     with service(url, key) as client:
         answers = [{**answer, "format": "markdown"} for answer in content["answers"]]
-        client.create_arena(content["name"], answers, arena=ARENA, question=content["question"], undo_seconds=0)
-        vote(client, crowd, votes)
-        show(client, f"After {people * votes} votes")
-        client.add_items(ARENA, [{**content["late"], "format": "markdown"}])
-        vote(client, crowd, votes)
-        order = show(client, f"After {2 * people * votes} votes, half of them with a late answer among the candidates")
-        ask = client.ask(ARENA)
+        arena = client.create_arena(content["name"], answers, question=content["question"], undo_seconds=0)
+        vote(client, arena, crowd, votes)
+        show(client, arena, f"After {people * votes} votes")
+        client.add_items(arena, [{**content["late"], "format": "markdown"}])
+        vote(client, arena, crowd, votes)
+        heading = f"After {2 * people * votes} votes, half of them with a late answer among the candidates"
+        order = show(client, arena, heading)
+        ask = client.ask(arena)
         print(f"\nWhy the next pair? {client.explain(ask)['words']}")
     truth = sorted(TASTE, key=lambda item: -TASTE[item])
     print(f"\nThe crowd's own order: {', '.join(truth)}")

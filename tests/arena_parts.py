@@ -28,6 +28,7 @@ def spec(**changes: Any) -> ArenaSpec:
         "seed": 0,
         "undo_ms": 10_000,
         "version": "test",
+        "ties": "half",
     }
     return ArenaSpec(**{**plain, **changes})
 

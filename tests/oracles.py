@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Round:
-    """One round of one run: the arms (n_arms, dim) that were offered, the two rows that met, and +1 if the first won."""
+    """One round of one run: the arms (n_arms, dim) offered, the two rows that met, and +1 if the first won, 0 for a tie."""
 
     arms: Floats
     first: int
@@ -43,7 +43,9 @@ def full_potential(
         return math.inf
     total = 0.5 * precision * float(theta @ theta)
     for played in rounds:
-        total += eta * float(np.logaddexp(0.0, -played.outcome * float(theta @ played.contrast)))
+        # A tie, outcome 0, is half a win and half a loss.
+        answers = (1, -1) if played.outcome == 0 else (played.outcome,)
+        total += eta * float(np.mean([np.logaddexp(0.0, -y * float(theta @ played.contrast)) for y in answers]))
         adversary = played.arms[played.second if draw == 1 else played.first]
         total -= mu * (max(float(theta @ arm) for arm in played.arms) - float(theta @ adversary))
     return total

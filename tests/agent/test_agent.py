@@ -266,7 +266,42 @@ def test_arms_without_rows_are_told_apart_by_words() -> None:
     duel = agent.choose(Line())
     assert (duel.first, duel.second) == (-1, -1)
     assert duel.features.tolist() == [[0.0, 1.0], [0.0, -1.0]]
-    with pytest.raises(InvalidInputError, match='Say "first" or "second"'):
+    with pytest.raises(InvalidInputError, match='Say "first", "second" or "tie"'):
         agent.learn(duel, winner=-1)
     agent.learn(duel, winner="second")
     assert agent.report()["sum"] == -1.0
+
+
+def test_a_tie_is_learnt_as_half_a_win_each_way_and_counts_once() -> None:
+    agent = Agent(FGTS(), dim=4, seed=0)
+    duel = agent.choose(ARMS)
+    agent.learn(duel, winner="tie")
+    statistics = agent._keeper.lane.state.history.statistics
+    assert (agent.rounds, statistics.totals[0, 0], statistics.losses[0, 0]) == (1, 1.0, 0.5)
+    with pytest.raises(AlreadyLearntError, match=r"learnt before \(a tie\)"):
+        agent.learn(duel, winner="first")
+
+
+def test_the_posterior_behind_an_agent_with_ties_is_that_of_numerical_integration() -> None:
+    agent = Agent(FGTS(mu=0.0), dim=1, seed=0)
+    arms, told = [[0.7], [-0.4]], ["first", "tie", "tie", "second", "first", "tie", "first"]
+    grid = np.linspace(-8.0, 8.0, 4001)
+    energy = 0.5 * grid**2
+    for answer in told:
+        duel = agent.choose(arms)
+        u = grid * (arms[duel.first][0] - arms[duel.second][0])
+        won, lost = np.logaddexp(0.0, -u), np.logaddexp(0.0, u)
+        energy += {"first": won, "second": lost, "tie": 0.5 * (won + lost)}[answer]
+        agent.learn(duel, winner=answer)  # type: ignore[arg-type]
+    weight = np.exp(-energy)
+    weight /= weight.sum()
+    mean = float(weight @ grid)
+    spread = float(np.sqrt(weight @ (grid - mean) ** 2))
+    policy, streams = agent.policy, Streams(5, [0])
+    state, drawn = agent._keeper.lane.state, []
+    for _ in range(6000):
+        _, state = policy.choose(state, FiniteActions(arms), streams)
+        drawn.append(state.chains.position[0, :, 0])
+    # Chains move a few steps between two draws, so 12,000 of them are worth a few thousand: 4 standard errors are 0.08.
+    assert np.mean(drawn) == pytest.approx(mean, abs=0.08)
+    assert np.std(drawn) == pytest.approx(spread, rel=0.08)

@@ -47,7 +47,7 @@ def act(agent: Agent, t: int) -> None:
     if not waiting or dice.random() < 0.55:
         agent.choose(ARMS if dice.random() < 0.7 else OTHER_ARMS)
     elif dice.random() < 0.9:
-        agent.learn(dice.choice(waiting), winner=dice.choice(["first", "second"]))
+        agent.learn(dice.choice(waiting), winner=dice.choice(["first", "second", "tie"]))
     else:
         agent.skip(dice.choice(waiting))
 
@@ -365,3 +365,29 @@ def test_killing_the_process_loses_nothing_that_was_acknowledged(tmp_path: Path)
         settings: dict[str, Any] = {"dim": 4, "seed": 5}
         restarted = Agent(FGTS(), journal=journal, **settings)
         assert bytes_of(restarted, tmp_path) == bytes_of(Agent(FGTS(), journal=straight, **settings), tmp_path)
+
+
+def test_a_tie_told_twice_counts_once_and_survives_a_restart(journal: MemoryJournal, tmp_path: Path) -> None:
+    agent = agent_on(journal)
+    duel = agent.choose(ARMS)
+    agent.learn(duel, winner="tie")
+    again = agent_on(journal)
+    again.learn(duel, winner="tie")
+    assert again.rounds == 1
+    with pytest.raises(AlreadyLearntError, match="a tie"):
+        again.learn(duel, winner="first")
+    assert bytes_of(again, tmp_path) == bytes_of(agent, tmp_path)
+    assert [record.body["winner"] for record in journal.read() if record.kind == "told"] == ["tie"]
+
+
+def test_the_probability_of_a_pair_is_in_the_journal_where_it_can_be_estimated(journal: MemoryJournal) -> None:
+    agent = agent_on(journal)
+    for _ in range(5):
+        agent.learn(agent.choose(ARMS), winner="first")
+    asked = [record.body["probability"] for record in journal.read() if record.kind == "asked"]
+    assert len(asked) == 5
+    assert all(0.0 < probability < 1.0 for probability in asked)
+    with MemoryJournal() as other:
+        agent_on(other, FGTS(sampler="paper")).choose(ARMS)
+        unknown = [record.body["probability"] for record in other.read() if record.kind == "asked"]
+    assert unknown == [None], "unknown is not zero"

@@ -240,3 +240,44 @@ def test_retiring_an_item_on_the_dashboard_takes_it_out(page: Page, service: Run
     items = service.admin.get(f"/api/v1/arenas/{arena}/items").json()["items"]
     assert {item["name"]: item["active"] for item in items}["Apple"] is False
     assert items[-1]["name"] == "Fig"
+
+
+def test_what_is_pasted_twice_becomes_one_item(page: Page, service: Running) -> None:
+    page.get_by_label("Items", exact=True).fill("Lisbon\nKyoto\n Lisbon \n\n")
+    expect(page.locator("#items-count")).to_have_text("2 items so far. One is there more than once and will be taken once.")
+    arena = create(page, "Cities", "Lisbon\nKyoto\nLisbon")
+    items = service.admin.get(f"/api/v1/arenas/{arena}/items").json()["items"]
+    assert [item["name"] for item in items] == ["Lisbon", "Kyoto"]
+
+
+def test_a_pair_that_was_answered_elsewhere_makes_way_for_the_next(page: Page, service: Running) -> None:
+    arena = create(page)
+    shown = page.evaluate(f"sessionStorage.getItem('duelist pair {arena}')")
+    assert service.tell(arena, shown, "tie").status_code == 200
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#problem-text")).to_contain_text("answered before, perhaps in another tab")
+    with page.expect_response(lambda r: r.url.endswith("/asks") and r.request.method == "POST"):
+        page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#pair")).to_have_attribute("aria-busy", "false")
+    expect(page.locator("#problem")).to_be_hidden()
+    assert page.evaluate(f"sessionStorage.getItem('duelist pair {arena}')") != shown
+    press_and_wait(page, "s")
+    expect(page.locator("#count")).to_have_text("0 votes in this sitting")
+
+
+def test_when_the_session_ends_the_page_says_what_to_do(page: Page, context: BrowserContext) -> None:
+    create(page)
+    context.clear_cookies()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#problem-text")).to_contain_text("sign in on the start page")
+
+
+def test_the_next_pair_is_read_from_its_beginning(page: Page, service: Running) -> None:
+    long = "Read me. " * 2000
+    arena = service.create(items=[{"name": name, "content": f"{name}: {long}"} for name in ("x", "y", "z")])
+    page.goto(f"/arena/{arena}")
+    expect(page.locator("#pair")).to_be_visible()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate("scrollY") > 0
+    press_and_wait(page, "ArrowRight")
+    assert page.evaluate("scrollY") == 0

@@ -68,7 +68,8 @@ def test_the_data_are_those_of_simulate_with_every_parameter_a_column(tmp_path: 
 
 
 def test_the_settings_name_everything_needed_to_run_it_again(tmp_path: Path) -> None:
-    exit_code(*SMALL, "--policy", "FGTS:sampler=paper(steps=3)", "--fresh-arms", "--unit-norm", "--out", str(tmp_path))
+    problem = ("--fresh-arms", "--unit-norm", "--geometry", "sphere", "--link", "cauchit", "--flips", "0.1")
+    exit_code(*SMALL, "--policy", "FGTS:sampler=paper(steps=3)", *problem, "--out", str(tmp_path))
     settings = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert settings["complete"] is True
     assert settings["asked"] == ["FGTS:sampler=paper(steps=3)"]
@@ -79,6 +80,9 @@ def test_the_settings_name_everything_needed_to_run_it_again(tmp_path: Path) -> 
         "fresh_arms": True,
         "unit_norm": True,
         "theta_norm": 1.0,
+        "geometry": "sphere",
+        "link": "cauchit",
+        "flips": 0.1,
     }
     assert (settings["rounds"], settings["trials"], settings["seed"]) == (30, 3, 5)
     assert settings["versions"]["duelist"] == duelist.__version__

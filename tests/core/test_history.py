@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,14 +50,14 @@ def assert_same_potential(history: History, lanes: list[list[Round]]) -> None:
 
 
 def ragged_lanes(seed: int, *, lanes: int, rounds: int, n_sets: int, dim: int) -> list[list[Round]]:
-    """Runs that offer the same sequence of set numbers, each lane with its own arms; sets differ in their number of arms."""
+    """Runs that offer the same sequence of set numbers, each lane with its own arms, with ties; sets differ in their size."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 7, size=n_sets)
     order = rng.integers(n_sets, size=rounds)
     played = []
     for _ in range(lanes):
         sets = [rng.normal(size=(size, dim)) for size in sizes]
-        played.append([random_rounds(rng, 1, [sets[int(s)]])[0] for s in order])
+        played.append([replace(random_rounds(rng, 1, [sets[int(s)]])[0], outcome=int(rng.integers(-1, 2))) for s in order])
     return played
 
 
@@ -93,6 +94,15 @@ def test_counts_of_a_pair_do_not_depend_on_the_order_it_was_shown_in() -> None:
     assert statistics.contrasts[0, :, 0].tolist() == [1.0, -1.0]
     assert (statistics.totals[0, 0], statistics.losses[0, 0]) == (3.0, 1.0)
     np.testing.assert_array_equal(statistics.adversary[0], [[2.0, 1.0], [1.0, 2.0]])
+
+
+def test_a_tie_is_one_showing_and_half_a_loss_in_either_order() -> None:
+    arms = np.array([[1.0, 0.0], [0.0, 1.0]])
+    for first, second in ((0, 1), (1, 0)):
+        statistics = history_of([[Round(arms, 0, 1, 1), Round(arms, first, second, 0)]]).statistics
+        assert (statistics.n_rows[0], statistics.totals[0, 0], statistics.losses[0, 0]) == (1, 2.0, 0.5)
+        assert statistics.newest is not None
+        assert (statistics.newest.row.tolist(), statistics.newest.lost.tolist()) == ([0], [0.5])
 
 
 def test_thousands_of_distinct_pairs_are_told_apart() -> None:
@@ -225,7 +235,7 @@ def one_duel(arms: Floats) -> tuple[FiniteActions, Duels]:
     return actions, duels_between(actions, np.zeros(actions.lanes, dtype=np.int64), np.ones(actions.lanes, dtype=np.int64))
 
 
-@pytest.mark.parametrize("outcomes", [[0], [2], [1, 1], [], [np.nan]])
+@pytest.mark.parametrize("outcomes", [[0.5], [2], [1, 1], [], [np.nan]])
 def test_an_unknown_winner_is_refused_and_changes_nothing(outcomes: list[float]) -> None:
     history = History.start(lanes=1, dim=2, keep_sets=True)
     actions, duels = one_duel(np.eye(2))

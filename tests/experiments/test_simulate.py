@@ -160,3 +160,20 @@ def test_a_progress_function_may_stop_the_run() -> None:
 def test_sizes_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         duelist.simulate(duelist.Uniform(), ENV, **{"rounds": 5, "trials": 2, **settings})
+
+
+class ZerosAndOnes:
+    """An environment whose author wrote 1 for a win and 0 for a loss."""
+
+    dim = ENV.dim
+
+    def instance(self, streams: Streams) -> Any:
+        truth = ENV.instance(streams)
+        outcomes = truth.outcomes
+        truth.outcomes = lambda round_, duels: (outcomes(round_, duels) + 1) // 2  # type: ignore[method-assign]
+        return truth
+
+
+def test_an_environment_that_answers_in_zeros_and_ones_is_told_so() -> None:
+    with pytest.raises(InvalidInputError, match=r"2 \* outcome - 1"):
+        duelist.simulate(duelist.FGTS(), ZerosAndOnes(), rounds=20, trials=2, seed=0)

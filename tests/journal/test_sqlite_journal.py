@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from duelist.journal.errors import JournalDamagedError
+from duelist.journal.errors import JournalDamagedError, JournalError
 from duelist.journal.sqlite import SQLiteJournal
 from journal_contract import DurableContract, OpenJournal, add, values
 
@@ -141,3 +141,8 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
             found = values(journal.read())
         assert found == list(range(1, len(found) + 1))
         assert len(found) - acknowledged in (0, 1)  # one commit may have been durable but not yet told
+
+
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="may you write to it"):
+        SQLiteJournal(tmp_path / "no such folder" / "votes.db")

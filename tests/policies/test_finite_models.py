@@ -36,7 +36,7 @@ def _play(
     for t in range(rounds):
         arms = sets[t % 25] if t % 3 else sets[0]
         duels, state = policy.choose(state, arms, streams)
-        outcome = int(rng.choice([-1, 1]))
+        outcome = int(rng.choice([-1, 0, 1]))
         state = policy.learn(state, arms, duels, np.array([outcome]))
         played.append((arms.features[0], int(duels.first[0]), int(duels.second[0]), outcome))
     return state, played
@@ -49,8 +49,10 @@ def _brute_force(models: FloatArray, played: Any, j: int, eta: float, mu: float)
         terms = []
         for arms, first, second, outcome in played:
             rewards = [math.fsum(a * b for a, b in zip(arm, theta, strict=True)) for arm in arms]
-            u = outcome * (rewards[first] - rewards[second])
-            terms.append(-eta * (math.log1p(math.exp(-abs(u))) + max(-u, 0.0)))
+            for sign in (1, -1) if outcome == 0 else (outcome,):
+                u = sign * (rewards[first] - rewards[second])
+                part = 0.5 if outcome == 0 else 1.0  # a tie is half a win each way
+                terms.append(-part * eta * (math.log1p(math.exp(-abs(u))) + max(-u, 0.0)))
             terms.append(mu * (max(rewards) - rewards[second if j == 0 else first]))
         totals.append(math.fsum(terms))
     top = max(totals)
@@ -196,7 +198,7 @@ def test_models_and_tables_that_do_not_fit_the_arms_are_refused_and_change_nothi
     arms = FiniteActions(np.eye(3))
     duels, state = policy.choose(state, arms, streams)
     with pytest.raises(InvalidInputError, match="outcomes"):
-        policy.learn(state, arms, duels, np.array([0]))
+        policy.learn(state, arms, duels, np.array([2]))
     assert not state.log_likelihood.any()
 
 

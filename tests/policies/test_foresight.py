@@ -15,7 +15,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.policies.foresight_kernels import envelope_gain, expected_excess, sort_into
-from duelist.policies.prior_scale import FACTORS, base_ridge
+from duelist.policies.prior_scale import FACTORS, LOG_PRIOR, base_ridge
 from uncached import from_python
 
 call_envelope_gain = from_python(envelope_gain)
@@ -57,25 +57,27 @@ def test_parallel_and_equal_lines_add_nothing() -> None:
     assert gain(np.array([1.0, 0.0, 1.0]), np.array([2.0, 2.0, 2.0])) == 0.0
 
 
-def worth_by_hand(features: FloatArray, ridge: float, remaining: int, optimism: float, i: int, j: int) -> float:
-    """Worth of a pair before any duel: utilities 0, covariance I / ridge, no cost."""
+def worth_by_hand(features: FloatArray, base: float, remaining: int, optimism: float, i: int, j: int) -> float:
+    """Worth of a pair before any duel: utilities 0, a mixture of covariances I / ridge, no cost."""
     z = features[i] - features[j]
-    spread = float(z @ z) / ridge
-    slopes = features @ z / ridge
-    return max(
-        optimism
-        * gain_by_integration(np.zeros(len(features)), slopes * math.sqrt(m / 4 / (1 + m / 4 * spread)))
-        * (remaining - m)
-        / m
-        for m in (1.0, 4.0, 16.0, 64.0, 256.0)
-        if m < remaining
-    )
+    weights = np.exp(LOG_PRIOR)
+    weights = np.where(weights < 0.01 * weights.sum(), 0.0, weights)
+
+    def mean_gain(m: float) -> float:
+        gains = []
+        for ridge in base * FACTORS:
+            slopes, spread = features @ z / ridge, float(z @ z) / ridge
+            gains.append(gain_by_integration(np.zeros(len(features)), slopes * math.sqrt(m / 4 / (1 + m / 4 * spread))))
+        return float(np.average(gains, weights=weights))
+
+    batches = [m for m in (1.0, 4.0, 16.0, 64.0, 256.0) if m < remaining]
+    return max(optimism * math.pow(remaining, 1 / 3) * mean_gain(m) * (remaining - m) / m for m in batches)
 
 
 def test_the_first_pair_is_the_one_of_the_highest_worth_by_hand() -> None:
     features = np.array([[1.0, 0.0], [-0.4, 0.3], [0.1, -0.9], [0.2, 0.2]])
-    ridge = float(base_ridge(FiniteActions(features))[0])
-    worth = {(i, j): worth_by_hand(features, ridge, 100, 8.0, i, j) for i in range(4) for j in range(i)}
+    base = float(base_ridge(FiniteActions(features))[0])
+    worth = {(i, j): worth_by_hand(features, base, 100, 1.75, i, j) for i in range(4) for j in range(i)}
     best = max(worth, key=worth.__getitem__)
     policy, streams = duelist.Foresight(), Streams(0, [0])
     duels, _ = policy.choose(policy.start(Problem(dim=2, horizon=100), streams), FiniteActions(features), streams)
@@ -91,33 +93,59 @@ def test_with_no_rounds_left_the_leader_meets_itself_and_live_it_meets_another()
         assert (duels.first[0] == duels.second[0]) is np.bool_(not live)
 
 
-def test_the_scale_has_the_highest_laplace_evidence_on_the_grid() -> None:
+def evidence_of(ridge: float, base: float, signed: FloatArray) -> tuple[float, FloatArray]:
+    """Laplace's log evidence of a ridge with its prior, and the fit, by a general minimiser."""
+    dim = signed.shape[1]
+
+    def objective(theta: FloatArray) -> float:
+        return float(np.logaddexp(0.0, -signed @ theta).sum() + 0.5 * ridge * theta @ theta)
+
+    theta = optimize.minimize(objective, np.zeros(dim), method="BFGS", options={"gtol": 1e-10}).x
+    chance = 1 / (1 + np.exp(-signed @ theta))
+    hessian = (signed.T * chance * (1 - chance)) @ signed + ridge * np.eye(dim)
+    log_prior = -0.5 * (math.log(ridge / base) / math.log(4.0)) ** 2
+    volume = 0.5 * dim * math.log(ridge) - 0.5 * float(np.linalg.slogdet(hessian)[1])
+    return -objective(theta) + volume + log_prior, theta
+
+
+def test_scales_are_weighted_by_their_laplace_evidence() -> None:
     rng = np.random.default_rng(3)
     actions = FiniteActions(rng.standard_normal((6, 3)))
     policy, streams = duelist.Foresight(horizon=500), Streams(0, [0])
     state = policy.start(Problem(dim=3), streams)
-    contrasts, outcomes = [], []
-    for _ in range(20):
+    signed = []
+    for _ in range(19):  # up to 20 duels every one has all scales fitted again
         duels, state = policy.choose(state, actions, streams)
         outcome = np.array([1 if rng.random() < 0.8 else -1])
-        contrasts.append(duels.contrast[0])
-        outcomes.append(int(outcome[0]))
+        signed.append(duels.contrast[0] * outcome[0])
         state = policy.learn(state, actions, duels, outcome)
-    signed = np.array(contrasts) * np.array(outcomes)[:, None]
-    base = base_ridge(actions)[0]
+    base = float(base_ridge(actions)[0])
+    evidence, fits = zip(*(evidence_of(ridge, base, np.array(signed)) for ridge in base * FACTORS), strict=True)
+    weights = np.exp(np.array(evidence) - max(evidence))
+    weights[weights < 0.01 * weights.sum()] = 0.0
+    np.testing.assert_allclose(state.weights[0], weights / weights.sum(), atol=1e-4)
+    assert 2 <= np.count_nonzero(weights) < len(FACTORS)
+    np.testing.assert_allclose(state.theta[0], fits, atol=1e-4)
 
-    def evidence(ridge: float) -> float:
-        def objective(theta: FloatArray) -> float:
-            return float(np.logaddexp(0.0, -signed @ theta).sum() + 0.5 * ridge * theta @ theta)
 
-        theta = optimize.minimize(objective, np.zeros(3), method="BFGS", options={"gtol": 1e-10}).x
-        chance = 1 / (1 + np.exp(-signed @ theta))
-        hessian = (signed.T * chance * (1 - chance)) @ signed + ridge * np.eye(3)
-        log_prior = -0.5 * (math.log(ridge / base) / math.log(4.0)) ** 2
-        return -objective(theta) + 1.5 * math.log(ridge) - 0.5 * float(np.linalg.slogdet(hessian)[1]) + log_prior
-
-    assert state.scaled_at == 20
-    assert state.fit.ridge[0] == pytest.approx(max(base * FACTORS, key=evidence))
+def test_a_settled_lane_plays_as_if_it_were_worked_out_again() -> None:
+    """Forgetting what was settled before every round changes no pair, in known and unknown horizons."""
+    environment = duelist.LinearDuels(dim=3, arms=6)
+    for horizon in (150, None):
+        played = []
+        for forget in (False, True):
+            policy, streams = duelist.Foresight(), Streams(4, range(5))
+            instance = environment.instance(streams)
+            state = policy.start(Problem(dim=3, lanes=5, horizon=horizon), streams)
+            pairs = []
+            for t in range(150):
+                state = state._replace(settled=np.full(5, -1)) if forget else state
+                duels, state = policy.choose(state, instance.actions(t), streams)
+                state = policy.learn(state, instance.actions(t), duels, instance.outcomes(t, duels))
+                pairs.append((duels.first, duels.second))
+            played.append(np.array(pairs))
+        np.testing.assert_array_equal(played[0], played[1])
+        assert horizon is None or (state.settled >= 0).all()
 
 
 def test_a_scale_is_learnt_for_large_and_for_small_thetas() -> None:

@@ -39,12 +39,12 @@ REWARDS: list[Any] = [
 
 
 def after_some_duels(policy: NonlinearFGTS, rounds: int = 30) -> tuple[NonlinearFGTSState, Streams]:
-    """The state after duels between random arms with random outcomes, in two lanes."""
+    """The state after duels between random arms with random outcomes, ties among them, in two lanes."""
     rng, streams = np.random.default_rng(1), Streams(0, [0, 1])
     state, actions = policy.start(Problem(dim=2, lanes=2, horizon=100), streams), FiniteActions(ARMS)
     for _ in range(rounds):
         first, second = rng.integers(6, size=(2, 2))
-        state = policy.learn(state, actions, duels_between(actions, first, second), rng.choice([-1, 1], size=2))
+        state = policy.learn(state, actions, duels_between(actions, first, second), rng.choice([-1, 0, 1], size=2))
     return state, streams
 
 
@@ -54,7 +54,9 @@ def written_out(reward: Any, theta: Floats, state: NonlinearFGTSState, lane: int
     total = 0.5 * float(theta @ theta)
     for t in range(state.table.rounds):
         first, second = int(state.table.first[lane, t]), int(state.table.second[lane, t])
-        total += float(np.logaddexp(0.0, -state.table.outcomes[lane, t] * (values[first] - values[second])))
+        outcome = state.table.outcomes[lane, t]
+        answers = (1.0, -1.0) if outcome == 0.0 else (outcome,)  # a tie is half a win each way
+        total += float(np.mean([np.logaddexp(0.0, -y * (values[first] - values[second])) for y in answers]))
         total -= mu * (values.max() - values[second if chain == 0 else first])
     return total
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.preferences.logistic import log_loss
+from duelist.preferences.logistic import log_loss, log_loss_slope
 from duelist.preferences.plackett_luce import RankingError, checked_ranking, ranking_loss, ranking_slope, sample_ranking
 from duelist.preferences.ties import OUTCOMES, BothBad, Davidson, RaoKupper
 from oracles import Floats, finite_difference
@@ -102,3 +102,11 @@ def test_without_ties_each_model_is_the_duel() -> None:
     assert Davidson(1e-14).loss("first", 0.9, 0.0).loss == pytest.approx(duel, abs=1e-12)
     assert RaoKupper(1.0 + 1e-14).loss("first", 0.9, 0.0).loss == pytest.approx(duel, abs=1e-12)
     assert BothBad(-700.0).loss("first", 0.9, 0.0).loss == pytest.approx(duel, abs=1e-12)
+
+
+@pytest.mark.parametrize("u", [0.0, 0.7, -3.0])
+def test_where_ties_are_rare_davidsons_tie_is_half_a_win_each_way(u: float) -> None:
+    tie, half = Davidson(1e-12).loss("tie", u, 0.0), 0.5 * float(log_loss(u) + log_loss(-u))
+    assert tie.loss + np.log(1e-12) == pytest.approx(half, abs=1e-9)
+    slope = 0.5 * float(log_loss_slope(u) - log_loss_slope(-u))
+    assert tie.slope.tolist() == pytest.approx([slope, -slope], abs=1e-9)

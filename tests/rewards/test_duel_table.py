@@ -44,8 +44,8 @@ def test_appending_leaves_the_old_table_as_it_was_and_bad_input_changes_nothing(
     one = DuelTable.start(lanes=1, dim=2).append(actions, duels, np.array([1]))
     before = [np.copy(column) for column in (one.sets, one.repeats, one.first, one.second, one.outcomes)]
     one.append(actions, duels, np.array([-1]))
-    with pytest.raises(InvalidInputError, match=r"\+1 and -1"):
-        one.append(actions, duels, np.array([0]))
+    with pytest.raises(InvalidInputError, match=r"\+1 .* -1 .* 0"):
+        one.append(actions, duels, np.array([2]))
     with pytest.raises(InvalidInputError, match="rows below 2"):
         one.append(actions, duels._replace(second=np.array([2])), np.array([1]))
     with pytest.raises(InvalidInputError, match="dimension 2"):

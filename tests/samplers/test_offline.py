@@ -148,6 +148,21 @@ def test_a_run_that_should_not_be_used_says_so(sampler: Langevin | MALA, complai
         sample_posterior(CONTRASTS, OUTCOMES, sampler=sampler, draws=50, warmup=0, seed=0)
 
 
+def test_ties_given_as_half_a_win_and_half_a_loss_have_the_posterior_of_numerical_integration() -> None:
+    counts = [[3.0, 1.0], [1.5, 2.5], [0.5, 0.5]]  # in the second row one of four was a tie, in the third the only one
+    contrasts = np.array([[1.0], [0.6], [2.0]])
+    grid = np.linspace(-8.0, 8.0, 4001)
+    energy = 0.5 * grid**2
+    for (z,), (wins, losses) in zip(contrasts, counts, strict=True):
+        energy += wins * log_loss(grid * z) + losses * log_loss(-grid * z)
+    weight = np.exp(-energy)
+    weight /= weight.sum()
+    mean = weight @ grid
+    posterior = sample_posterior(contrasts, counts, draws=4000, seed=0)
+    assert posterior.mean[0] == pytest.approx(mean, abs=0.03)
+    assert posterior.flat.std() == pytest.approx(np.sqrt(weight @ (grid - mean) ** 2), rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("contrasts", "outcomes", "message"),
     [
@@ -157,8 +172,9 @@ def test_a_run_that_should_not_be_used_says_so(sampler: Langevin | MALA, complai
         ([[1.0], [2.0]], [1], r"outcomes must be \(2,\) signs"),
         ([[1.0], [2.0]], [1, 0], r"\+1 \(the first won\)"),
         ([[1.0], [2.0]], [[1, 0]], r"got \(1, 2\)"),
-        ([[1.0]], [[1, -1]], "at least 0; got -1"),
-        ([[1.0]], [[0.5, 1]], "whole numbers"),
+        ([[1.0]], [[1, -1]], r"at least 0, .* got \[ 1. -1.\]"),
+        ([[1.0]], [[0.5, 1]], "half a loss for a tie"),
+        ([[1.0]], [[0.25, 0.75]], "half a loss for a tie"),
     ],
 )
 def test_impossible_tables_are_refused_with_words(contrasts: list[float], outcomes: list[float], message: str) -> None:

@@ -59,14 +59,17 @@ def test_left_and_right_mean_what_the_voter_saw(flipped: bool) -> None:
     assert stage.arena.log[decision.number].outcome is (Outcome.SECOND if flipped else Outcome.FIRST)
 
 
-def test_ties_both_bad_and_skips_are_kept_but_not_learnt() -> None:
+def test_the_counts_of_answers_are_those_of_the_log_through_votes_undos_and_a_restart() -> None:
     stage = Stage()
-    for verdict in ("tie", "both_bad", "skip"):
-        stage.tell(stage.ask(), verdict)
-    assert stage.arena.player.state.history.rounds == 0
-    assert [stage.arena.log[n].outcome.name for n in range(3)] == ["TIE", "BOTH_BAD", "SKIP"]
-    stage.tell(stage.ask(), "left")
-    assert stage.arena.player.state.history.rounds == 1
+    stage.crowd(80)
+    undone = stage.ask()
+    stage.tell(undone, "left", voter="v")
+    stage.undo(undone, 1, "v")
+    for arena in (stage.arena, Hall.from_bytes(stage.hall.to_bytes()).arena(stage.arena.spec.id)):
+        outcomes = arena.log.column("outcome").tolist()
+        assert [arena.log.count(one) for one in Outcome] == [outcomes.count(one) for one in Outcome]
+        assert arena.n_teaching == sum(outcomes.count(one) for one in (Outcome.FIRST, Outcome.SECOND, Outcome.TIE))
+        assert arena.n_votes == len(outcomes) - outcomes.count(Outcome.OPEN) - outcomes.count(Outcome.SKIP)
 
 
 def test_an_answer_without_a_voter_is_learnt_at_once_and_cannot_be_undone() -> None:
@@ -189,7 +192,7 @@ def test_imported_votes_are_learnt_once_a_batch() -> None:
     stage = Stage()
     votes = [("i0", "i1", "first"), ("i2", "i1", "second"), ("i0", "i2", "tie")]
     stage.happen(stage.arena.import_votes("march", votes, at=0))
-    assert stage.arena.player.state.history.rounds == 2
+    assert stage.arena.player.state.history.rounds == 3
     assert stage.arena.import_votes("march", votes, at=1) is None
     with pytest.raises(ConflictError, match="3 votes; got 1"):
         stage.arena.import_votes("march", votes[:1], at=1)

@@ -25,6 +25,7 @@ def test_an_arena_is_created_listed_and_shown(service: Running) -> None:
         "active_items": 3,
         "asks": 0,
         "votes": 0,
+        "ties": "half",
         "undo_seconds": 2.5,
         "seed": 7,
     }

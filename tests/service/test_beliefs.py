@@ -127,3 +127,18 @@ def test_faded_weights_are_the_powers_of_the_discount() -> None:
     assert likelihood.totals.sum() == pytest.approx(1 + 0.5 + 0.25 + 0.125)
     history = stage.arena.player.state.history.statistics
     assert likelihood.totals.sum() == pytest.approx(history.totals.sum()), "as in the policy's own history"
+
+
+def test_the_counts_are_those_of_going_through_the_log() -> None:
+    stage = Stage(items=5)
+    stage.crowd(300)
+    slow = np.zeros((5, 5), dtype=int)  # shown, won, lost, tied, both bad
+    for number in range(len(stage.arena.log)):
+        decision = stage.arena.log[number]
+        for mine, place in ((decision.first, "FIRST"), (decision.second, "SECOND")):
+            said = decision.outcome.name
+            if said not in ("OPEN", "SKIP"):
+                slow[mine, 0] += 1
+                slow[mine, {place: 1, "TIE": 3, "BOTH_BAD": 4}.get(said, 2)] += 1
+    assert slow[:, 3].sum() > 0
+    assert evidence(stage.arena).counts.tolist() == slow.tolist()

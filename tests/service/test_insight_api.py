@@ -20,7 +20,7 @@ def test_the_leaderboard_follows_the_votes(service: Running) -> None:
     board = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()
     assert board["rows"][0]["item"] == "gamma"
     assert board["rows"][0]["probability_best"] > 0.9
-    assert board["votes"] == board["wins_learnt"] == 25
+    assert board["votes"] == board["answers_learnt"] == 25
     for row in board["rows"]:
         assert row["low"] <= row["utility"] <= row["high"]
     assert service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json() == board, "the same votes give the same numbers"
@@ -29,7 +29,7 @@ def test_the_leaderboard_follows_the_votes(service: Running) -> None:
 def test_held_answers_are_on_the_leaderboard_at_once(service: Running) -> None:
     arena = service.create()
     service.tell(arena, service.ask(arena)["id"], "left", voter="ann")
-    assert service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()["wins_learnt"] == 1
+    assert service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()["answers_learnt"] == 1
 
 
 def test_an_explanation_is_about_the_pair(service: Running) -> None:

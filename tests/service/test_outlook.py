@@ -1,38 +1,11 @@
-from __future__ import annotations
+"""What is written down with every ask: how probable the pair was, and how much of it was exploration."""
 
-import itertools
+from __future__ import annotations
 
 import numpy as np
 import pytest
 
 from arena_parts import Stage
-from duelist.service.outlook import favourites, pair_probability
-
-
-def test_pair_probabilities_of_all_pairs_add_up_to_one() -> None:
-    utilities = np.random.default_rng(0).normal(size=(5, 400))
-    best, behind = favourites(utilities)
-    total = sum(pair_probability(best, behind, i, j) for i, j in itertools.combinations(range(5), 2))
-    assert total == pytest.approx(1.0)
-
-
-def test_pair_probability_agrees_with_playing_the_rule_itself() -> None:
-    # The slow, obvious version: take two independent draws, play the best of each, the runner-up of the second on a repeat.
-    rng = np.random.default_rng(1)
-    utilities = rng.normal(size=(4, 3000)) + np.array([1.0, 0.5, 0.0, -1.0])[:, None]
-    counts = np.zeros((4, 4))
-    n = 40_000
-    for _ in range(n):
-        one, two = utilities[:, rng.integers(3000)], utilities[:, rng.integers(3000)]
-        first = int(one.argmax())
-        order = np.argsort(-two)
-        second = int(order[0] if order[0] != first else order[1])
-        counts[min(first, second), max(first, second)] += 1
-    best, behind = favourites(utilities)
-    for i, j in itertools.combinations(range(4), 2):
-        share = counts[i, j] / n
-        # Four standard errors of a share of 40,000 plays: below one false alarm in 2,000 for the six pairs together.
-        assert pair_probability(best, behind, i, j) == pytest.approx(share, abs=4 * np.sqrt(0.25 / n))
 
 
 def test_the_estimate_follows_what_the_policy_really_plays() -> None:
@@ -60,3 +33,10 @@ def test_exploration_is_the_share_outside_the_two_leading_items() -> None:
         outside = sum(number not in (0, 1) for number in (decision.first, decision.second)) / 2
         assert decision.explored == outside
     assert np.mean([decision.explored for decision in late]) < 0.3
+
+
+def test_there_is_no_estimate_where_a_neighbour_is_shown_instead_of_the_same_item_twice() -> None:
+    stage = Stage(items=3, policy={"kind": "FGTS", "same_arm": "allow"})
+    assert np.isnan(stage.ask().probability)
+    stage = Stage(items=3, policy={"kind": "MaxInP"})
+    assert np.isnan(stage.ask().probability)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from duelist.service.outcomes import Outcome, from_sides, to_sides
 from duelist.service.rate_limit import RateLimit
 from duelist.service.sessions import Sessions
 from duelist.service.settings import ServiceSettings
-from duelist.service.start import bound_socket, embedder_from, first_key, open_journal
+from duelist.service.start import bound_socket, embedder_from, first_key, leave_memory_alone, open_journal
 
 
 class Clock:
@@ -122,3 +123,13 @@ def test_settings_are_checked() -> None:
         ServiceSettings(rate=0.0)
     with pytest.raises(InvalidInputError):
         ServiceSettings(max_body=10)
+
+
+def test_what_exists_when_the_service_starts_is_not_looked_at_by_the_garbage_collector_again() -> None:
+    objects = len(gc.get_objects())
+    try:
+        leave_memory_alone()
+        assert gc.get_freeze_count() > objects / 2
+        assert len(gc.get_objects()) < objects / 10
+    finally:
+        gc.unfreeze()

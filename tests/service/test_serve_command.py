@@ -76,8 +76,10 @@ def test_it_starts_with_nothing_and_its_link_opens_the_page(tmp_path: Path) -> N
 def test_an_orderly_stop_leaves_a_closed_journal_and_a_snapshot(tmp_path: Path) -> None:
     for sign in (signal.SIGTERM, signal.SIGINT):
         process, _, _, _ = start(tmp_path)
-        stop(process, sign)
+        rest = stop(process, sign)
         assert not (tmp_path / "duelist.db-wal").exists()
+        if sign == signal.SIGINT:
+            assert (process.returncode, rest.strip()) == (0, "Stopped. Every vote that was acknowledged is in duelist.db.")
     process, said, _, _ = start(tmp_path)
     assert not any("not closed" in line for line in said)
     stop(process)
@@ -95,6 +97,19 @@ def test_mistakes_end_in_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2, done.stderr
         assert done.stderr.startswith("Error: ")
         assert "Traceback" not in done.stderr
+
+
+def test_a_short_admin_key_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", START, "serve", "--port", "0"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**environment(), "DUELIST_ADMIN_KEY": "short"},
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: an admin key needs at least 24 characters; got 5.")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_requests_in_flight_are_finished_before_it_stops(tmp_path: Path) -> None:

@@ -118,7 +118,8 @@ class Agent:
 
         Args:
             duel: what `choose` returned, or its id.
-            winner: the row of the winner, `duel.first` or `duel.second`; or the word "first" or "second".
+            winner: the row of the winner, `duel.first` or `duel.second`; or the word "first", "second" or "tie". A tie counts
+                as half a win each way.
         """
         self._keeper.learn(duel, winner)
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from duelist.core.checks import FloatArray
 
-Winner = int | Literal["first", "second"]
+Winner = int | Literal["first", "second", "tie"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,11 @@ from duelist.policies.described import described
 from duelist.policies.registry import POLICIES
 
 # How a duel stands: one byte for every duel ever asked.
-WAITING, FIRST_WON, SECOND_WON, SKIPPED, DROPPED = range(5)
-_OUTCOMES = {FIRST_WON: np.array([1]), SECOND_WON: np.array([-1])}
+# The numbers are in saved states: never renumber them.
+WAITING, FIRST_WON, SECOND_WON, SKIPPED, DROPPED, TIED = range(6)
+ENDINGS = {"first": FIRST_WON, "second": SECOND_WON, "tie": TIED}
+_OUTCOMES = {FIRST_WON: np.array([1]), SECOND_WON: np.array([-1]), TIED: np.array([0])}
+_SAYS = {FIRST_WON: "first candidate won", SECOND_WON: "second candidate won", TIED: "a tie"}
 
 
 class Lane:
@@ -108,20 +111,22 @@ class Lane:
         return number
 
     def ending_of(self, number: int, winner: Winner) -> int:
-        """Which ending a winner means: a row of the duel, or "first" or "second"."""
+        """Which ending a winner means: a row of the duel, or "first", "second" or "tie"."""
         if isinstance(winner, str):
-            return FIRST_WON if one_of("winner", winner, ("first", "second")) == "first" else SECOND_WON
+            return ENDINGS[one_of("winner", winner, ENDINGS)]
         first, second = self.firsts[number], self.seconds[number]
         if isinstance(winner, int | np.integer) and not isinstance(winner, bool):
             if first < 0:
-                raise InvalidInputError(f'duel {number} has arms without rows; got winner {winner}. Say "first" or "second".')
+                raise InvalidInputError(
+                    f'duel {number} has arms without rows; got winner {winner}. Say "first", "second" or "tie".'
+                )
             if winner == first:
                 return FIRST_WON
             if winner == second:
                 return SECOND_WON
         raise InvalidInputError(
-            f'winner must be {first} or {second}, the rows of duel {number}, or "first" or "second"; got {winner!r}. '
-            f"Use agent.skip(duel) when nobody won."
+            f'winner must be {first} or {second}, the rows of duel {number}, or "first", "second" or "tie"; got {winner!r}. '
+            f"Use agent.skip(duel) when nobody answered."
         )
 
     def refuse_ended(self, number: int) -> None:
@@ -135,9 +140,8 @@ class Lane:
         if ending == SKIPPED:
             raise AlreadyLearntError(f"duel {number} was skipped before; each duel ends once. Choose a new duel.")
         if ending != WAITING:
-            name = "first" if ending == FIRST_WON else "second"
             raise AlreadyLearntError(
-                f"duel {number} was learnt before ({name} candidate won); each duel counts once. Choose a new duel."
+                f"duel {number} was learnt before ({_SAYS[ending]}); each duel counts once. Choose a new duel."
             )
 
     def pending(self) -> tuple[Duel, ...]:

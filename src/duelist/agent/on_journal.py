@@ -18,6 +18,7 @@ work of a restart; they are a cache, and folding the whole journal gives the sam
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from duelist.agent.duel import Duel, Winner
-from duelist.agent.lane import FIRST_WON, SECOND_WON, SKIPPED, Lane, identity
+from duelist.agent.lane import ENDINGS, SKIPPED, Lane, identity
 from duelist.core.actions import ActionSet, FiniteActions
 from duelist.core.duels import Duels, duels_between
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
@@ -37,8 +38,7 @@ Result = TypeVar("Result")
 
 _FORMAT = 1
 _NOWHERE = -1
-_WINNERS = {FIRST_WON: "first", SECOND_WON: "second"}
-_ENDINGS = {name: ending for ending, name in _WINNERS.items()}
+_WINNERS = {ending: name for name, ending in ENDINGS.items()}
 _REMEMBERED_SETS = 64
 # A snapshot grows with the votes, so they are taken further apart: their cost a vote stays bounded, and so does a restart's.
 _GROWTH = 50
@@ -125,7 +125,7 @@ class OnJournal:
     def _asked(self, turn: Turn, actions: ActionSet) -> Duel:
         digest = actions.digest.hex()
         blob = None if digest in self._offered else to_bytes(actions)  # refuses a set that cannot be stored, before asking
-        lane, state = self.lane, self.lane.state
+        lane = self.lane
         duel = lane.choose(actions)
         self._position = _NOWHERE  # until it is written down, the lane is ahead of the journal
         if blob is not None:
@@ -138,7 +138,7 @@ class OnJournal:
             "second": duel.second,
             "stream": duel.id,
             "policy": self._opened_at,
-            "probability": _probability(lane, state, actions, duel),
+            "probability": _probability(lane, actions, duel),
         }
         self._append(turn, "asked", body, _blob(lane.waiting[duel.id].duels))
         return duel
@@ -193,7 +193,7 @@ class OnJournal:
             actions = self._offered[body["set"]]
             self.lane.choose(actions, _recorded(actions, record))
         elif record.kind == "told":
-            self.lane.learn(body["id"], _ENDINGS[body["winner"]])
+            self.lane.learn(body["id"], ENDINGS[body["winner"]])
         elif record.kind == "skipped":
             self.lane.skip(body["id"])
         elif record.kind == "set":
@@ -238,7 +238,8 @@ def _recorded(actions: ActionSet, record: Record) -> Duels:
     return duels_between(actions, first, second, note)
 
 
-def _probability(lane: Lane, state: Any, actions: ActionSet, duel: Duel) -> float | None:
-    """The probability of this pair, in this order, where the policy has a method `pair_probability` that tells it."""
+def _probability(lane: Lane, actions: ActionSet, duel: Duel) -> float | None:
+    """The probability of this pair, in this order, where the policy has a method `pair_probability` that can tell it."""
     tell = getattr(lane.policy, "pair_probability", None)
-    return None if tell is None else float(tell(state, actions, lane.waiting[duel.id].duels)[0])
+    known = math.nan if tell is None else float(tell(lane.state, actions, lane.waiting[duel.id].duels)[0])
+    return known if math.isfinite(known) else None

@@ -40,23 +40,24 @@ def bench(dim: int, arms: int, rounds: int, repeats: int, clock: str) -> None:
 
 
 def speed_table(speeds: dict[str, Speed], milestones: tuple[int, ...], *, dim: int, arms: int, clock: str = "wall") -> Table:
-    """The result as a table; ratios are to Vowpal Wabbit where it runs."""
+    """The result as a table; ratios are to Vowpal Wabbit (VW) where it runs, and below stands what did not run."""
     table = Table(
         title=f"Microseconds a round ({clock} time), choose + learn, K = {arms}, d = {dim}",
         box=SIMPLE_HEAD,
         title_justify="left",
+        caption="\n".join(f"{name}: {speed.problem}" for name, speed in speeds.items() if speed.problem) or None,
+        caption_justify="left",
     )
-    table.add_column("learner")
-    for heading in ("median", "to Vowpal Wabbit", *(f"t = {t}" for t in milestones)):
-        table.add_column(heading, justify="right")
-    table.add_column("")
+    table.add_column("learner", no_wrap=True)
+    for heading in ("median", "to VW", *(f"t = {t}" for t in milestones)):
+        table.add_column(heading, justify="right", no_wrap=True)
     yardstick = speeds[YARDSTICK].median if YARDSTICK in speeds else math.nan
     for name, speed in speeds.items():
         if speed.problem:
-            table.add_row(name, "-", "-", *("-" for _ in milestones), speed.problem)
+            table.add_row(name, "-", "-", *("-" for _ in milestones))
         else:
             ratio = "-" if math.isnan(yardstick) else f"{speed.median / yardstick:.2f}"
-            table.add_row(name, f"{speed.median:.0f}", ratio, *(f"{value:.0f}" for value in speed.at), "")
+            table.add_row(name, f"{speed.median:.0f}", ratio, *(f"{value:.0f}" for value in speed.at))
     return table
 
 

@@ -27,7 +27,9 @@ class LazyCommand(NamedTuple):
 COMMANDS = {
     "bench": LazyCommand("duelist.cli.bench", "bench", "Time a live round beside other libraries."),
     "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
-    "reproduce": LazyCommand("duelist.cli.reproduce", "reproduce", "Reproduce the paper's figures; resumable."),
+    "reproduce": LazyCommand(
+        "duelist.cli.reproduce", "reproduce", "Reproduce the paper's figures or the problem families; resumable."
+    ),
     "run": LazyCommand("duelist.cli.run", "run", "Compare policies on the paper's problem: table, figure and data."),
     "serve": LazyCommand("duelist.cli.serve", "serve", "Start the service and the page people vote on."),
 }

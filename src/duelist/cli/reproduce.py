@@ -1,9 +1,10 @@
-"""`duelist reproduce`: the paper's figures in one command, resumable."""
+"""`duelist reproduce`: the paper's figures or the problem families in one command, resumable."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from duelist.cli.family_plan import LINE_UPS, family_plan
 from duelist.cli.main import EXIT_INTERRUPTED
+from duelist.cli.plan import Plan
 from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.experiments.spec import Spec
@@ -26,13 +29,21 @@ EXIT_FAILED = 1
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("figure", metavar="[figure1|figure2|all|SPEC.toml]", default="all")
+@click.argument("figure", metavar="[figure1|figure2|all|families|families-fgts|SPEC.toml]", default="all")
 @click.option("--quick", is_flag=True, help=f"A small run for a first look: {QUICK_ROUNDS} rounds, {QUICK_TRIALS} trials.")
-@click.option("--rounds", type=int, default=None, help="Duels a trial.  [default: 2500, as in the paper]")
+@click.option("--rounds", type=int, default=None, help="Duels a trial; of families, at most.  [default: 2500, as in the paper]")
 @click.option(
-    "--trials", type=int, default=None, help="Test instances a policy, and tuning instances.  [default: 30, as in the paper]"
+    "--trials",
+    type=int,
+    default=None,
+    help="Test instances a policy, and tuning instances; of families, at most.  [default: 30, as in the paper]",
 )
 @click.option("--seed", type=int, default=None, help="The same seed gives the same numbers.  [default: 0]")
+@click.option("--only", multiple=True, metavar="FAMILY", help="A problem family; repeat it for several.  [default: all]")
+@click.option("--policies", multiple=True, metavar="LABEL", help="A policy of the families; repeat it.  [default: all]")
+@click.option(
+    "--stage", default="final", help='Of families: "design" neither plays nor shows the instances of the final table.'
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -51,6 +62,9 @@ def reproduce(
     rounds: int | None,
     trials: int | None,
     seed: int | None,
+    only: tuple[str, ...],
+    policies: tuple[str, ...],
+    stage: str,
     out: Path | None,
     workers: int | None,
     cluster: str | None,
@@ -58,27 +72,32 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments again and write tables, figures and a report.
 
-    figure1 is FGTS against the baselines, with an appendix of further ones; figure2 is FGTS under different alpha. A file that
-    ends in .toml is a sweep of your own. Finished blocks are kept in the folder: a run that was killed continues where it was
-    when it is started again.
+    figure1 is FGTS against the baselines, with an appendix of further ones; figure2 is FGTS under different alpha. families is
+    every policy at every setting on sixteen kinds of problem; families-fgts asks them which setting of FGTS is best for all.
+    A file that ends in .toml is a sweep of your own. Finished blocks are kept in the folder: a run that was killed continues
+    where it was when it is started again.
     """
     require_matplotlib()
     _require_pyarrow()
     from duelist.experiments.runner import run_spec
-    from duelist.plotting.reproduction import reproduction_report, sweep_report
 
-    own = figure.endswith(".toml")
-    wanted = [load_spec(figure)] if own else [ready_made(name) for name in FIGURES[one_of("figure", figure, FIGURES)]]
-    specs = [sized(spec, quick=quick, rounds=rounds, trials=trials, seed=seed) for spec in wanted]
-    folder = out or Path("results") / (specs[0].name if own else "reproduce") / ("quick" if quick else "")
+    if figure in LINE_UPS:
+        plan = family_plan(
+            figure, quick=quick, rounds=rounds, trials=trials, seed=seed, only=only, policies=policies, stage=stage
+        )
+    else:
+        plan = _figure_plan(figure, quick=quick, rounds=rounds, trials=trials, seed=seed)
+        if only or policies:
+            raise InvalidInputError(f"--only and --policies choose among the problem families; got them with {figure!r}.")
+    folder = out or Path("results") / plan.folder / ("quick" if quick else "")
     _make_folder(folder)
     started = time.perf_counter()
-    results: dict[str, Any] = {}
+    results: dict[Any, Any] = {}
     try:
-        for spec in specs:
-            results[spec.name] = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
+        for key, spec in plan.specs.items():
+            results[key] = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
             if not quiet:
-                _tell_run(results[spec.name])
+                _tell_run(results[key])
     except KeyboardInterrupt:
         click.echo(f"Stopped. Finished blocks are kept in {folder}; the same command goes on from there.", err=True)
         click.get_current_context().exit(EXIT_INTERRUPTED)
@@ -89,16 +108,30 @@ def reproduce(
     seconds = time.perf_counter() - started
     if not quiet:
         click.echo("Drawing the figures and writing the report ...", err=True)
-    if own:
-        made = sweep_report(results[specs[0].name], command=_command(), seconds=seconds)
-    else:
-        made = reproduction_report(results, command=_command(), seconds=seconds)
+    made = plan.report(results, _command(), seconds)
     files = [*(result.path for result in results.values()), *_write(made, folder)]
     if quiet:
         for path in files:
             click.echo(str(path))
         return
     _tell(made.verdicts, folder, len(files), time.perf_counter() - started)
+
+
+def _figure_plan(figure: str, *, quick: bool, rounds: int | None, trials: int | None, seed: int | None) -> Plan:
+    """The paper's figures, or a sweep of one's own."""
+    from duelist.plotting.reproduction import reproduction_report, sweep_report
+
+    own = figure.endswith(".toml")
+    known = [*FIGURES, *LINE_UPS]
+    wanted = [load_spec(figure)] if own else [ready_made(name) for name in FIGURES[one_of("figure", figure, known)]]
+    specs = {spec.name: sized(spec, quick=quick, rounds=rounds, trials=trials, seed=seed) for spec in wanted}
+
+    def report(results: Mapping[Any, Any], command: str, seconds: float) -> Any:
+        if own:
+            return sweep_report(next(iter(results.values())), command=command, seconds=seconds)
+        return reproduction_report(results, command=command, seconds=seconds)
+
+    return Plan(specs, wanted[0].name if own else "reproduce", report)
 
 
 def _write(made: Any, folder: Path) -> list[Path]:
@@ -154,7 +187,7 @@ def _tell(verdicts: list[Any], folder: Path, n_files: int, seconds: float) -> No
 
 
 def _verdict_lines(verdicts: list[Any]) -> Table:
-    table = Table(title="What did and did not reproduce", box=SIMPLE_HEAD, title_justify="left")
+    table = Table(title="What held and what did not", box=SIMPLE_HEAD, title_justify="left")
     for heading in ("claim", "under", "outcome"):
         table.add_column(heading, overflow="fold")
     for verdict in verdicts:

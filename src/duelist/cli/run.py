@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -45,6 +46,9 @@ from duelist.plotting.regret import regret_figure
 @click.option("--fresh-arms", is_flag=True, help="Draw new arms every round.")
 @click.option("--unit-norm", is_flag=True, help="Scale arms to norm 1, as the theory asks.")
 @click.option("--theta-norm", default=1.0, help="Norm of the true parameter.")
+@click.option("--geometry", default="cube", help="How arms lie: cube, sphere, clusters or axes.")
+@click.option("--link", default="logistic", help="Law of who wins: logistic, probit or cauchit.")
+@click.option("--flips", default=0.0, help="Share of votes turned round.")
 @click.option("--quiet", is_flag=True, help="Print the paths of the files written and nothing else.")
 def run(
     specs: tuple[str, ...],
@@ -58,6 +62,9 @@ def run(
     fresh_arms: bool,
     unit_norm: bool,
     theta_norm: float,
+    geometry: Any,
+    link: Any,
+    flips: float,
     quiet: bool,
 ) -> None:
     """Compare policies on the paper's problem.
@@ -67,7 +74,16 @@ def run(
     policies that are done.
     """
     policies = parse_policies(list(specs) or default_specs())
-    environment = LinearDuels(dim=dim, arms=arms, fresh_arms=fresh_arms, unit_norm=unit_norm, theta_norm=theta_norm)
+    environment = LinearDuels(
+        dim=dim,
+        arms=arms,
+        fresh_arms=fresh_arms,
+        unit_norm=unit_norm,
+        theta_norm=theta_norm,
+        geometry=geometry,
+        link=link,
+        flips=flips,
+    )
     for name, value in (("rounds", rounds), ("trials", trials), ("workers", 1 if workers is None else workers)):
         whole_number(name, value, at_least=1)
     whole_number("seed", seed)

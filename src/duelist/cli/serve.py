@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -55,7 +56,17 @@ def serve(
         from duelist.service.app import create_app
         from duelist.service.ledger import Ledger
         from duelist.service.settings import ServiceSettings, shipped_embedders
-        from duelist.service.start import add_demo, bound_socket, embedder_from, first_key, is_shared, open_journal, warm_up
+        from duelist.service.start import (
+            add_demo,
+            bound_socket,
+            check_key,
+            embedder_from,
+            first_key,
+            is_shared,
+            leave_memory_alone,
+            open_journal,
+            warm_up,
+        )
     except ImportError as error:
         raise InvalidInputError(f"the service needs more libraries ({error}). Run: pip install 'duelist[serve]'.") from error
 
@@ -67,15 +78,21 @@ def serve(
         secure_cookie=secure_cookie,
         refresh_seconds=0.5 if is_shared(data) else 0.0,
     )
+    given = os.environ.get(_KEY_VARIABLE) or None
+    check_key(given)
     bound = bound_socket(host, port)
     ledger = Ledger(open_journal(data), snapshot_every=snapshot_every)
     for note in ledger.notes:
         click.echo(f"Note: {note}")
-    secret = first_key(ledger, os.environ.get(_KEY_VARIABLE) or None)
+    secret = first_key(ledger, given)
     if demo:
         add_demo(ledger, settings)
     app = create_app(ledger, settings)
     where = "PostgreSQL" if is_shared(data) else data
+
+    def get_ready() -> None:
+        warm_up()
+        leave_memory_alone()
 
     class Server(uvicorn.Server):
         """Says where it listens once it does, and once Ctrl+C would be an orderly end."""
@@ -83,11 +100,11 @@ def serve(
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             click.echo(f"Listening on {address}. Votes go to {where}. Stop with Ctrl+C.")
-            threading.Thread(target=warm_up, name="duelist warm-up", daemon=True).start()
+            threading.Thread(target=get_ready, name="duelist warm-up", daemon=True).start()
 
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{bound.getsockname()[1]}"
-    if secret is not None and _KEY_VARIABLE not in os.environ:
+    if secret is not None and given is None:
         click.echo(f"Admin key, shown this once: {secret}")
     click.echo(f"Open the page as administrator (works once): {address}/open/{app.state.service.sessions.new_link()}")
     if host not in _LOCAL:
@@ -100,4 +117,6 @@ def serve(
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
     )
-    Server(config).run(sockets=[bound])
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl+C is how it is meant to end
+        Server(config).run(sockets=[bound])
+    click.echo(f"Stopped. Every vote that was acknowledged is in {where}.")

@@ -24,7 +24,7 @@ class ContrastCounts:
     Attributes:
         contrasts: (groups, dim, capacity) distinct contrasts, one a column.
         totals: (groups, capacity) how often each was shown.
-        losses: (groups, capacity) how often its first arm lost.
+        losses: (groups, capacity) how often its first arm lost; half for a tie.
         n_rows: (groups,) distinct contrasts in use.
     """
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from duelist.core.actions import FiniteActions
 from duelist.core.checks import FloatArray, IntArray
+from duelist.core.errors import InvalidInputError
 
 
 class Duels(NamedTuple):
@@ -36,3 +37,11 @@ def duels_between(actions: FiniteActions, first: IntArray, second: IntArray, not
     lanes = np.arange(actions.lanes)
     features = np.stack([actions.features[lanes, first], actions.features[lanes, second]], axis=1)
     return Duels(first, second, features, note)
+
+
+def check_outcomes(outcomes: IntArray, lanes: int) -> None:
+    """Refuse outcomes other than (lanes,) of +1, -1 and 0, the numbers that are their own cube."""
+    if np.shape(outcomes) != (lanes,) or not (outcomes * outcomes * outcomes == outcomes).all():
+        raise InvalidInputError(
+            f"outcomes must be ({lanes},) of +1 (the first won), -1 (the second won) and 0 (a tie); got {outcomes!r}."
+        )

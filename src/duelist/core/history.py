@@ -5,6 +5,13 @@ how often each distinct action set was offered (`OfferedSets`) and the sum of th
 those statistics stop growing while rounds go on; where they do not, there is a row a round. Nobody else needs to know which
 of the two it is.
 
+A tie, outcome 0, is half a win each way: one showing and half a loss. Davidson's model of ties has
+
+    P(first) : P(second) : P(tie) = e^{u/2} : e^{-u/2} : nu,
+
+and where ties are rare, nu towards 0, the likelihood of one is the square root of s(u) s(-u) but for a constant: half the
+log-likelihood of a win and half that of a loss. For any nu the same counts are sufficient.
+
 A history may forget: with a discount g, the duel of round i counts g^(t - i) after round t. Every statistic is a sum over
 rounds, so multiplying all of them by g before each new duel keeps them exact for those weights, and no less compact.
 
@@ -21,7 +28,7 @@ import numpy.typing as npt
 
 from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray, IntArray, finite_number, whole_number
-from duelist.core.duels import Duels
+from duelist.core.duels import Duels, check_outcomes
 from duelist.core.errors import InvalidInputError
 from duelist.core.history_log import HistoryLog
 from duelist.core.statistics import Statistics
@@ -111,7 +118,7 @@ class History:
 
     @property
     def outcomes(self) -> npt.NDArray[np.int8]:
-        """(rounds, lanes) +1 where the first candidate won, -1 where it lost."""
+        """(rounds, lanes) +1 where the first candidate won, -1 where it lost, 0 where they tied."""
         return self._log.outcomes[: self.rounds]
 
     def append(
@@ -123,7 +130,7 @@ class History:
         weights: FloatArray | None = None,
         layers: IntArray | None = None,
     ) -> History:
-        """The history with one more duel in every lane; outcomes (lanes,) are +1 or -1.
+        """The history with one more duel in every lane; outcomes (lanes,) are +1, -1, or 0 for a tie.
 
         `weights` (lanes,) is by how much each duel counts, 1 if not given; `layers` (lanes,) is where, 0 if not given.
         """
@@ -132,10 +139,7 @@ class History:
                 f"the action set must have {self.lanes} lane(s) of dimension {self.dim}; got {actions.lanes} of "
                 f"dimension {actions.dim}. A history keeps the shape it was started with."
             )
-        if outcomes.shape != (self.lanes,) or not (np.abs(outcomes) == 1).all():
-            raise InvalidInputError(
-                f"outcomes must be ({self.lanes},) of +1 (the first won) and -1 (the second won); got {outcomes!r}."
-            )
+        check_outcomes(outcomes, self.lanes)
         shapes = (duels.first.shape, duels.second.shape, duels.features.shape)
         if shapes != ((self.lanes,), (self.lanes,), (self.lanes, 2, self.dim)):
             raise InvalidInputError(

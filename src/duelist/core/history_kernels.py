@@ -55,6 +55,7 @@ def append_round(
 
     A contrast is kept as (lower row) - (higher row), so a pair shown in either order shares one row. Pairs whose arms have
     no row number get a new row each. A duel counts by its weight in the statistics of its layer; weight 0 is not counted.
+    A tie, outcome 0, is half a loss and half a win.
     """
     dim = contrasts.shape[1]
     for lane in range(first.shape[0]):
@@ -67,11 +68,11 @@ def append_round(
             continue
         group = lane * n_layers + layers[lane]
         low, high = first[lane], second[lane]
-        won = outcomes[lane] > 0
+        lost = 0.5 * (1.0 - outcomes[lane])
         upper, lower = 0, 1
         if low > high:
             low, high = high, low
-            won = not won
+            lost = 1.0 - lost
             upper, lower = 1, 0
         row = n_rows[group]
         if low >= 0:
@@ -87,8 +88,7 @@ def append_round(
             for i in range(dim):
                 contrasts[group, i, row] = features[lane, upper, i] - features[lane, lower, i]
         totals[group, row] += weight
-        if not won:
-            losses[group, row] += weight
+        losses[group, row] += weight * lost
         log_rows[lane] = row
 
 

@@ -73,8 +73,8 @@ class HistoryLog:
             return None
         t = self.rounds - 1
         # A contrast is (lower row) - (higher row): turned round where the first candidate had the higher row.
-        lost = (self.outcomes[t] > 0) == (self.first[t] > self.second[t])
-        return Newest(self.rows[t].astype(np.int64), lost.astype(np.float64))
+        turned = np.where(self.first[t] > self.second[t], -1.0, 1.0)
+        return Newest(self.rows[t].astype(np.int64), 0.5 * (1.0 - turned * self.outcomes[t]))
 
     def append(
         self,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from duelist.core.actions import ActionSet, FiniteActions
 from duelist.core.ball_actions import BallActions
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.duels import Duels
+from duelist.core.duels import Duels, check_outcomes
 from duelist.core.errors import InvalidInputError
 from duelist.core.statistics import Statistics
 
@@ -71,14 +71,13 @@ class LastDuel:
         return int(self.statistics.contrasts.shape[1])
 
     def append(self, actions: ActionSet, duels: Duels, outcomes: IntArray) -> LastDuel:
-        """The newest duel in place of the one before; outcomes (lanes,) are +1 or -1."""
+        """The newest duel in place of the one before; outcomes (lanes,) are +1, -1, or 0 for a tie."""
         if duels.features.shape != (self.lanes, 2, self.dim) or outcomes.shape != (self.lanes,):
             raise InvalidInputError(
                 f"duels must have features ({self.lanes}, 2, {self.dim}) and outcomes ({self.lanes},); got "
                 f"{duels.features.shape} and {outcomes.shape}. Use the duels that choose returned."
             )
-        if not (np.abs(outcomes) == 1).all():
-            raise InvalidInputError(f"outcomes must be +1 (the first won) or -1 (the second won); got {outcomes!r}.")
+        check_outcomes(outcomes, self.lanes)
         sets, reach = np.zeros((self.lanes, 0, self.dim, 0)), 0.0
         if isinstance(actions, FiniteActions):
             sets = actions.columns[:, None]
@@ -91,7 +90,7 @@ class LastDuel:
             Statistics(
                 contrasts=duels.contrast[:, :, None].copy(),
                 totals=np.ones((self.lanes, 1)),
-                losses=(outcomes < 0).astype(np.float64)[:, None],
+                losses=0.5 * (1.0 - outcomes.astype(np.float64))[:, None],
                 n_rows=np.ones(self.lanes, dtype=np.int64),
                 sets=sets,
                 repeats=np.ones(sets.shape[1]),

@@ -9,7 +9,7 @@ from duelist.core.support import Support
 
 
 class Newest(NamedTuple):
-    """The newest duel of every lane: the (lanes,) row of its contrast, and (lanes,) 1.0 where the contrast's first arm lost."""
+    """The newest duel of every lane: (lanes,) row of its contrast, and (lanes,) how far the contrast's first arm lost."""
 
     row: IntArray
     lost: FloatArray
@@ -24,7 +24,7 @@ class Statistics(NamedTuple):
     Attributes:
         contrasts: (lanes, dim, capacity) distinct contrasts, one a column; columns from `n_rows` on are unused.
         totals: (lanes, capacity) how often each contrast was shown.
-        losses: (lanes, capacity) how often its first arm lost.
+        losses: (lanes, capacity) how often its first arm lost; half for a tie.
         n_rows: (lanes,) distinct contrasts in use.
         sets: (lanes, capacity, dim, n_arms) distinct action sets, arms last; those from `len(repeats)` on are unused.
         repeats: (n_sets,) how often each set was offered, or how many rounds it stands for in a sample; empty if the history

@@ -1,33 +1,43 @@
-"""The paper's synthetic problem: a random direction theta*, arms at corners of a cube, Bradley-Terry-Luce outcomes."""
+"""The paper's synthetic problem: a random direction theta*, arms at corners of a cube, Bradley-Terry-Luce outcomes.
+
+Arms may lie otherwise and votes may follow another law, which gives the problem families of docs/which-policy.md.
+"""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from duelist.core.actions import ActionSet, FiniteActions
 from duelist.core.checks import FloatArray, IntArray, finite_number, whole_number
 from duelist.core.duels import Duels
-from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
 from duelist.environments.base import Regret
-from duelist.environments.cube_kernels import draw_corners
+from duelist.environments.geometries import check_geometry, draw_arms
 from duelist.environments.linear_truth import linear_outcomes, linear_regret
+from duelist.preferences.links import win_law
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearDuels:
-    """Linear utilities and logistic duels, as in the paper's experiments.
+    """Linear utilities and random arms; with the defaults logistic duels between corners, as in the paper's experiments.
 
     Args:
         dim: length of feature vectors; the paper uses 5, 10 and 15.
-        arms: number of distinct arms, at most 2^dim.
+        arms: number of distinct arms; at most 2^dim in a cube, and dim along axes.
         fresh_arms: draw new arms every round; False keeps one set for the whole run, as in the experiments.
-        unit_norm: scale arms to norm 1, as the theory asks; False keeps corners of {-1, 1}^dim, as in the experiments.
+        unit_norm: scale arms to norm 1, as the theory asks; False keeps norm sqrt(dim), that of corners of {-1, 1}^dim, as in
+            the experiments.
         theta_norm: norm of theta*; the experiments use 1.
+        geometry: how arms lie, all of one norm. "cube": corners of {-1, 1}^dim, as in the experiments. "sphere": uniform
+            directions. "clusters": near-duplicates around four uniform directions. "axes": multiples of unit vectors, arms
+            that say nothing about each other, at most dim of them. Fresh arms are drawn anew altogether, centres included.
+        link: law of who wins given the difference of utilities: "logistic", or "probit" or "cauchit", scaled to the logistic's
+            slope of 1/4 at zero (`duelist.preferences.links`). Policies that fit the logistic are then wrong about the law.
+        flips: probability that a vote is turned round, below 0.5.
 
     Example:
         >>> from duelist.core.streams import Streams
@@ -41,16 +51,16 @@ class LinearDuels:
     fresh_arms: bool = False
     unit_norm: bool = False
     theta_norm: float = 1.0
+    geometry: Literal["cube", "sphere", "clusters", "axes"] = "cube"
+    link: Literal["logistic", "probit", "cauchit"] = "logistic"
+    flips: float = 0.0
 
     def __post_init__(self) -> None:
         whole_number("dim", self.dim, at_least=1)
         whole_number("arms", self.arms, at_least=2)
         finite_number("theta_norm", self.theta_norm, above=0.0)
-        if self.dim < 63 and self.arms > 2**self.dim:
-            raise InvalidInputError(
-                f"arms must be at most 2^dim = {2**self.dim}, the distinct corners of a cube in dimension {self.dim}; "
-                f"got {self.arms}. Raise dim or lower arms."
-            )
+        check_geometry(self.geometry, dim=self.dim, arms=self.arms)
+        win_law(self.link, self.flips)
 
     def instance(self, streams: Streams) -> LinearDuelsInstance:
         """One theta* and one set of arms a lane."""
@@ -64,12 +74,13 @@ class LinearDuelsInstance:
 
     def __init__(self, recipe: LinearDuels, theta: FloatArray, streams: Streams) -> None:
         self.recipe, self.theta, self._streams = recipe, theta, streams
+        self._law = win_law(recipe.link, recipe.flips)
 
     def _draw_arms(self, round_: int) -> FiniteActions:
         recipe = self.recipe
-        arms = np.empty((len(self._streams), recipe.arms, recipe.dim))
-        draw_corners(arms, self._streams.keys("arms"), round_, 1 / math.sqrt(recipe.dim) if recipe.unit_norm else 1.0)
-        return FiniteActions(arms)
+        return FiniteActions(
+            draw_arms(recipe.geometry, self._streams, round_, dim=recipe.dim, arms=recipe.arms, unit_norm=recipe.unit_norm)
+        )
 
     @cached_property
     def _fixed(self) -> FiniteActions:
@@ -80,9 +91,9 @@ class LinearDuelsInstance:
         return self._draw_arms(round_) if self.recipe.fresh_arms else self._fixed
 
     def outcomes(self, round_: int, duels: Duels) -> IntArray:
-        """Who wins, (lanes,): +1 the first, -1 the second, by the Bradley-Terry-Luce model."""
-        return linear_outcomes(self.theta, self._streams, round_, duels)
+        """Who wins, (lanes,): +1 the first, -1 the second, by the law of the recipe."""
+        return linear_outcomes(self.theta, self._streams, round_, duels, self._law)
 
     def regret(self, actions: ActionSet, duels: Duels) -> Regret:
-        """What these duels cost, from the true utilities."""
-        return linear_regret(self.theta, actions, duels)
+        """What these duels cost; `yue` counts the chance that a vote goes to the best arm, flips included."""
+        return linear_regret(self.theta, actions, duels, self._law)

@@ -43,7 +43,7 @@ def compute_part(text: str, tick: Callable[[int], None]) -> bytes:
         **{f"info_{name}": np.asarray(values, dtype=np.float64) for name, values in sorted(run.info.items())},
     }
     seconds = f"{time.thread_time() - started:.3f}"
-    metadata = {_BLOCK: text.encode(), _CODE: code_digest().encode(), _SECONDS: seconds.encode()}
+    metadata = {_BLOCK: text.encode(), _CODE: code_digest(block.data["policy"]).encode(), _SECONDS: seconds.encode()}
     return parquet_bytes(pa.table(columns).replace_schema_metadata(metadata))
 
 
@@ -137,7 +137,7 @@ def _checked(path: Path, content: bytes, block: Block) -> pa.Table:
         raise SavedStateError(f"it is not a Parquet file ({error}).") from error
     if metadata.get(_BLOCK, b"").decode() != block.text or table.column("trial").to_pylist() != block.data["trials"]:
         raise SavedStateError("it holds another block.")
-    if metadata.get(_CODE, b"").decode() != code_digest():
+    if metadata.get(_CODE, b"").decode() != code_digest(block.data["policy"]):
         raise SavedStateError("it was computed by other code or library versions.")
     return table
 

@@ -123,6 +123,11 @@ def _play(
         actions = instance.actions(t)
         duels, state = policy.choose(state, actions, streams)
         outcomes = instance.outcomes(t, duels)
+        if np.count_nonzero(outcomes) != len(streams):
+            raise InvalidInputError(
+                f"an environment must say who won, ({len(streams)},) of +1 (the first) and -1 (the second); got {outcomes!r} "
+                f"in round {t}. For zeros and ones use 2 * outcome - 1."
+            )
         state = policy.learn(state, actions, duels, outcomes)
         cost = instance.regret(actions, duels)
         results.regret[block, t], results.weak_regret[block, t], results.yue_regret[block, t] = cost

@@ -21,6 +21,7 @@ from duelist.journal.base import Record, Result, Snapshot, Turn
 from duelist.journal.errors import JournalClosedError, JournalDamagedError, JournalError
 
 _LARGEST_GROUP = 512
+_json_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 class Row(NamedTuple):
@@ -85,7 +86,7 @@ class GroupedTurn:
     def append(self, kind: str, body: dict[str, Any], blob: bytes = b"") -> int:
         """Append an event."""
         try:
-            text = json.dumps(body, allow_nan=False, separators=(",", ":"))
+            text = _json_text(body)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"the body of an event must be JSON values; got {body!r} ({error}).") from error
         position = self.head + 1

@@ -58,7 +58,8 @@ class PostgresStore:
                 self._writer.close()
                 raise
         except self._psycopg.Error as error:
-            raise JournalError(f"the journal {name!r} cannot be opened in PostgreSQL: {error}. Check the address.") from error
+            said = str(error).partition("\n")[0]  # what follows is advice for somebody else
+            raise JournalError(f"the journal {name!r} cannot be opened in PostgreSQL: {said}. Check the address.") from error
         self._reading = threading.Lock()
 
     def _connect(self) -> psycopg.Connection[Any]:

@@ -47,6 +47,8 @@ class SQLiteStore:
             except BaseException:
                 self._writer.close()
                 raise
+        except sqlite3.OperationalError as error:
+            raise JournalError(f"{path} cannot be opened: {error}. Is there such a folder, and may you write to it?") from error
         except sqlite3.DatabaseError as error:
             raise JournalDamagedError(f"{path} cannot be opened as a journal: {error}. Is it another kind of file?") from error
         self._reading = threading.Lock()

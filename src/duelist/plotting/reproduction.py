@@ -59,7 +59,7 @@ def reproduction_report(results: Mapping[str, Results], *, command: str, seconds
         verdicts += figure2_verdicts(figure2)
         sections.append(_alpha_section("Figure 2", results["figure2"], figure2))
     head = Section("What did and did not reproduce", _summary(verdicts, list(results.values())), [verdict_table(verdicts)])
-    tail = _settings(results, command, seconds)
+    tail = settings_sections(results, command, seconds)
     report = Report("FGTS.CDB: the paper's experiments, run again", [head, *sections, *tail])
     return Reproduction(report, [figure for section in sections for figure in section.figures], verdicts)
 
@@ -79,7 +79,7 @@ def sweep_report(results: Results, *, command: str, seconds: float) -> Reproduct
         tables.append(tuning_table(series_of(spec, results.table, stage="tune"), spec.tuning.criterion))
     figures = sweep_figures(spec.name, spec.title, series)
     section = Section("Results", _instances(results), tables, figures)
-    tail = _settings({spec.name: results}, command, seconds)
+    tail = settings_sections({spec.name: results}, command, seconds)
     return Reproduction(Report(spec.title or spec.name, [section, *tail]), figures, [])
 
 
@@ -153,7 +153,8 @@ def _summary(verdicts: Sequence[Verdict], results: Sequence[Results]) -> list[st
     return paragraphs
 
 
-def _settings(results: Mapping[str, Results], command: str, seconds: float) -> list[Section]:
+def settings_sections(results: Mapping[str, Results], command: str, seconds: float, listing: str = "") -> list[Section]:
+    """What was run, with what, and how long it took; `listing` stands for the specs where those would be too many."""
     rows = [
         (
             one.spec.id,
@@ -183,5 +184,5 @@ def _settings(results: Mapping[str, Results], command: str, seconds: float) -> l
             [times, versions_],
         ),
         Section("Command", listing=command),
-        Section("Specs", listing=json.dumps(specs, indent=1)),
+        Section("Specs", listing=listing or json.dumps(specs, indent=1)),
     ]

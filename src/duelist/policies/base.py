@@ -25,7 +25,7 @@ class Policy(Protocol):
         """A pair for every lane, and the state after asking. Asking again without learning is allowed."""
 
     def learn(self, state: Any, actions: ActionSet, duels: Duels, outcomes: IntArray) -> Any:
-        """The state after learning outcomes (lanes,): +1 where the first candidate won, -1 where it lost."""
+        """The state after learning outcomes (lanes,): +1 where the first candidate won, -1 where it lost, 0 where they tied."""
 
     def report(self, state: Any) -> dict[str, FloatArray]:
         """Numbers for a person about how the policy is doing, each (lanes,)."""

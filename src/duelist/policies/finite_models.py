@@ -22,7 +22,7 @@ import numpy as np
 
 from duelist.core.actions import ActionSet, FiniteActions
 from duelist.core.checks import FloatArray, IntArray, finite_array, finite_number, one_of, whole_number
-from duelist.core.duels import Duels, duels_between
+from duelist.core.duels import Duels, check_outcomes, duels_between
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import PerLane, Problem, per_lane
 from duelist.core.streams import Streams
@@ -194,10 +194,7 @@ class FiniteModels:
     def learn(self, state: FiniteModelsState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> FiniteModelsState:
         """Add the outcomes to the sums of every model."""
         lanes = len(state.eta)
-        if outcomes.shape != (lanes,) or not (np.abs(outcomes) == 1).all():
-            raise InvalidInputError(
-                f"outcomes must be ({lanes},) of +1 (the first won) and -1 (the second won); got {outcomes!r}."
-            )
+        check_outcomes(outcomes, lanes)
         if duels.features.shape[:2] != (lanes, 2) or (actions.lanes, actions.dim) != (lanes, duels.features.shape[2]):
             raise InvalidInputError(
                 f"duels must have features ({lanes}, 2, {actions.dim}); got {duels.features.shape}. Use the duels that choose "

@@ -33,10 +33,12 @@ def learn_lanes(
     for lane in range(lanes):
         utilities_into(first, columns, shown[lane, 0])
         utilities_into(second, columns, shown[lane, 1])
-        sign = 1.0 if outcomes[lane] > 0 else -1.0
+        y = outcomes[lane]
         for n in range(n_models):
-            u = sign * (first[n] - second[n])
-            log_likelihood[lane, n] -= log1p_of_fraction(exp_of_negative(-abs(u))) + max(-u, 0.0)
+            u = first[n] - second[n]
+            # max(-y u, 0) for a win or a loss, and the mean of both for a tie, which is half a win each way.
+            excess = 0.5 * abs(u) if y == 0 else max(-y * u, 0.0)
+            log_likelihood[lane, n] -= log1p_of_fraction(exp_of_negative(-abs(u))) + excess
             # Draw 1 is tilted against the arm of draw 2, and the other way round.
             gain[lane, 0, n] += maxima[lane, n] - second[n]
             gain[lane, 1, n] += maxima[lane, n] - first[n]

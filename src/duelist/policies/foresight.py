@@ -3,11 +3,11 @@
 Every pair of arms that may still be best is priced by what knowing more about it would add to the best arm's utility in all
 remaining rounds, less what showing it costs now:
 
-    worth(i, j) = max over m of  optimism * gain(m) * (T - t - m) / m - ( max u - (u_i + u_j) / 2 ),
+    worth(i, j) = max over m of  optimism * n^(1/3) * gain(m) * (n - m) / m - ( max u - (u_i + u_j) / 2 ),   n = T - t,
 
 gain(m) the expected rise of the best posterior mean after m more plays (`duelist.policies.foresight_kernels`). The pair of the
-highest positive worth plays; where none is worth its cost, the leader meets itself. The prior's scale is learnt
-(`duelist.policies.prior_scale`).
+highest positive worth plays; where none is worth its cost, the leader meets itself. The posterior is a mixture over the scale
+of the prior, which is learnt (`duelist.policies.prior_scale`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray, finite_number, whole_number
+from duelist.core.checks import FloatArray, IntArray, one_of, whole_number
 from duelist.core.duels import Duels, duels_between
-from duelist.core.lanes import PerLane, Problem
+from duelist.core.history import History
+from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
 from duelist.policies.foresight_kernels import foresight_lanes
-from duelist.policies.prior_scale import FACTORS, base_ridge, evidence_lanes
-from duelist.policies.ucb import UCBState, candidates, check_ucb, learn_ucb, report_ucb, start_ucb
+from duelist.policies.prior_scale import FACTORS, LOG_PRIOR, base_ridge, refit_scales, set_weights
+from duelist.policies.ucb import SAME_ARM, candidates
 
 _BATCHES: FloatArray = np.array([4.0**power for power in range(5)])  # 1, 4, 16, 64 and 256 plays ahead
-_REACH = 3.0  # an arm this many posterior deviations below the leader is no candidate
-_GROWTH = 20  # the prior's scale is learnt again when the duels have grown by a twentieth
+_REACH = 4.0  # an arm this many posterior deviations below the leader is no candidate
+_GROWTH = 20  # all scales are fitted again when the duels have grown by a twentieth
 _UNKNOWN_HORIZON = 100  # rounds that are always thought to be left where nobody knows, beside as many as were asked
 
 
@@ -37,18 +38,39 @@ class ForesightState(NamedTuple):
     """What Foresight has learnt.
 
     Attributes:
-        fit: estimate and curvature, as the confidence-bound policies keep them; its radius is the optimism.
-        base: (lanes,) ridge that the scale is learnt around; 0 before the first action set.
-        scaled_at: duels learnt when the scale was last learnt.
+        history: every duel learnt so far.
+        ridges: (lanes, ridges) scales of the prior in the mixture; 0 before the first action set.
+        theta: (lanes, ridges, dim) the fit under each.
+        whitener: (lanes, ridges, dim, dim) inverse Cholesky factor of the curvature at each fit.
+        evidence: (lanes, ridges) log evidence of each.
+        weights: (lanes, ridges) weight of each in the posterior; 0 for those that do not count at the moment.
+        unconverged: (lanes,) fits that did not reach their tolerance.
         explored: (lanes,) rounds in which a pair was worth its cost.
+        settled: (lanes,) the leader where nothing was worth its cost with the arms of `offered` and nothing was learnt since,
+            else -1. The rounds that are left only become fewer, so it need not be worked out again.
+        offered: digest of the arms offered last, as hexadecimal digits.
+        fitted_at: duels learnt when all scales were last fitted.
+        asked: pairs asked for so far; it names the next random numbers.
         horizon: rounds to be played; 0 for unknown.
+        optimism: (lanes,) factor of the gain, beside the cube root of the rounds left.
+        different: whether the two arms must differ.
     """
 
-    fit: UCBState
-    base: FloatArray
-    scaled_at: int
+    history: History
+    ridges: FloatArray
+    theta: FloatArray
+    whitener: FloatArray
+    evidence: FloatArray
+    weights: FloatArray
+    unconverged: FloatArray
     explored: FloatArray
+    settled: IntArray
+    offered: str
+    fitted_at: int
+    asked: int
     horizon: int
+    optimism: FloatArray
+    different: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +78,8 @@ class Foresight:
     """Play the pair whose information is worth most over the rounds that are left.
 
     Args:
-        optimism: factor of the gain. 1 forgets that one may stop early and gives up too soon; a sequence is one a lane.
+        optimism: factor of the gain, beside the cube root of the rounds left. The two stand for the option to stop early,
+            which a gain over a fixed number of plays ignores. A sequence is one a lane.
         horizon: rounds to be played; None takes the simulation's, and where nobody knows it as many rounds are thought to be
             left as were asked, and a hundred more.
         candidates: most arms that are considered in a round.
@@ -71,80 +94,117 @@ class Foresight:
         True
     """
 
-    optimism: PerLane = 8.0
+    optimism: PerLane = 1.75
     horizon: int | None = None
-    candidates: int = 10
+    candidates: int = 12
     same_arm: str = "auto"
 
     def __post_init__(self) -> None:
-        check_ucb(0.0, 1.0, self.same_arm)
-        for value in np.atleast_1d(self.optimism):
-            finite_number("optimism", float(value), above=0.0)
+        check_per_lane("optimism", self.optimism, above=0.0)
+        one_of("same_arm", self.same_arm, SAME_ARM)
         whole_number("candidates", self.candidates, at_least=2)
         if self.horizon is not None:
             whole_number("horizon", self.horizon, at_least=1)
 
     def start(self, problem: Problem, streams: Streams) -> ForesightState:  # noqa: ARG002 - a policy's signature
         """Nothing learnt; the prior's scale waits for the first arms."""
+        lanes, dim, n_ridges = problem.lanes, problem.dim, len(FACTORS)
         return ForesightState(
-            fit=start_ucb(problem, self.optimism, 1.0, self.same_arm),
-            base=np.zeros(problem.lanes),
-            scaled_at=0,
-            explored=np.zeros(problem.lanes),
+            history=History.start(lanes=lanes, dim=dim),
+            ridges=np.zeros((lanes, n_ridges)),
+            theta=np.zeros((lanes, n_ridges, dim)),
+            whitener=np.zeros((lanes, n_ridges, dim, dim)),
+            evidence=np.tile(LOG_PRIOR, (lanes, 1)),
+            weights=np.zeros((lanes, n_ridges)),
+            unconverged=np.zeros(lanes),
+            explored=np.zeros(lanes),
+            settled=np.full(lanes, -1),
+            offered="",
+            fitted_at=0,
+            asked=0,
             horizon=self.horizon or problem.horizon or 0,
+            optimism=per_lane("optimism", self.optimism, lanes),
+            different=self.same_arm == "different" or (self.same_arm == "auto" and problem.live),
         )
 
     def choose(self, state: ForesightState, actions: ActionSet, streams: Streams) -> tuple[Duels, ForesightState]:
         """The pair of the highest worth."""
         finite = require_finite(self, actions)
-        if state.fit.asked == 0:
-            base = base_ridge(finite)
-            whitener = np.eye(finite.dim) / np.sqrt(base)[:, None, None]
-            state = state._replace(base=base, fit=state.fit._replace(ridge=base, whitener=whitener))
-        fit = state.fit
-        columns, priority = candidates(self, actions, fit.theta, streams, fit.asked)
+        columns, priority = candidates(self, actions, state.theta, streams, state.asked)
+        if state.asked == 0:
+            ridges = base_ridge(finite)[:, None] * FACTORS
+            whitener = np.eye(finite.dim) / np.sqrt(ridges)[:, :, None, None]
+            weights = np.empty_like(ridges)
+            for lane in range(finite.lanes):
+                set_weights(weights[lane], state.evidence[lane])
+            state = state._replace(ridges=ridges, whitener=whitener, weights=weights)
         first, second = np.empty(finite.lanes, dtype=np.int64), np.empty(finite.lanes, dtype=np.int64)
-        explored = state.explored.copy()
-        remaining = state.horizon - fit.asked if state.horizon else fit.asked + _UNKNOWN_HORIZON
+        remaining = max(state.horizon - state.asked, 0) if state.horizon else state.asked + _UNKNOWN_HORIZON
+        # With other arms, or with a horizon that moves away, what was not worth its cost may be now.
+        same = finite.digest.hex() == state.offered and state.horizon > 0 and not state.different
+        settled = state.settled.copy() if same else np.full(finite.lanes, -1)
         foresight_lanes(
             first,
             second,
-            explored,
+            settled,
             columns,
             priority,
-            fit.theta,
-            fit.whitener,
-            float(max(remaining, 0)),
-            fit.radius,
+            state.theta,
+            state.whitener,
+            state.weights,
+            float(remaining),
+            state.optimism * float(remaining) ** (1 / 3),
             _REACH,
             self.candidates,
-            _BATCHES,
-            fit.different,
+            _BATCHES[remaining > _BATCHES],
+            state.different,
         )
-        asked = fit._replace(asked=fit.asked + 1)
-        return duels_between(finite, first, second), state._replace(fit=asked, explored=explored)
+        state = state._replace(
+            asked=state.asked + 1, settled=settled, offered=finite.digest.hex(), explored=state.explored + (settled < 0)
+        )
+        return duels_between(finite, first, second), state
 
     def learn(self, state: ForesightState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> ForesightState:
-        """Append the outcomes, fit again, and now and then learn the prior's scale again."""
-        fit = learn_ucb(state.fit, actions, duels, outcomes, local=True)
-        rounds = fit.history.rounds
-        if rounds <= state.scaled_at + state.scaled_at // _GROWTH:
-            return state._replace(fit=fit)
-        statistics = fit.history.statistics
-        theta, whitener, ridge = fit.theta.copy(), fit.whitener.copy(), fit.ridge.copy()
-        evidence_lanes(
+        """Append the outcomes and fit again the scales that count, now and then all of them."""
+        history = state.history.append(actions, duels, outcomes)
+        statistics = history.statistics
+        everything = history.rounds > state.fitted_at + state.fitted_at // _GROWTH
+        theta, whitener = state.theta.copy(), state.whitener.copy()
+        evidence, weights, unconverged = state.evidence.copy(), state.weights.copy(), state.unconverged.copy()
+        contrast = duels.contrast
+        refit_scales(
             theta,
             whitener,
-            ridge,
-            state.base,
-            FACTORS,
+            evidence,
+            weights,
+            unconverged,
+            state.ridges,
+            LOG_PRIOR,
+            contrast,
             statistics.contrasts,
             statistics.totals,
             statistics.losses,
             statistics.n_rows,
+            everything,
         )
-        return state._replace(fit=fit._replace(theta=theta, whitener=whitener, ridge=ridge), scaled_at=rounds)
+        learnt = (contrast != 0.0).any(axis=1)
+        return state._replace(
+            history=history,
+            theta=theta,
+            whitener=whitener,
+            evidence=evidence,
+            weights=weights,
+            unconverged=unconverged,
+            settled=np.where(learnt, -1, state.settled),
+            fitted_at=history.rounds if everything else state.fitted_at,
+        )
 
     def report(self, state: ForesightState) -> dict[str, FloatArray]:
-        """Rounds spent exploring, the prior's scale, and what the fits report."""
-        return {**report_ucb(state.fit), "explored": state.explored, "ridge": state.fit.ridge}
+        """Rounds spent exploring, the scale of the prior (a geometric mean), and how the fits went."""
+        logs = np.log(np.where(state.ridges > 0.0, state.ridges, 1.0))
+        return {
+            "unconverged_fits": state.unconverged,
+            "distinct_contrasts": state.history.statistics.n_rows.astype(np.float64),
+            "explored": state.explored,
+            "ridge": np.exp((state.weights * logs).sum(axis=1)),
+        }

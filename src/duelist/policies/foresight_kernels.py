@@ -5,7 +5,7 @@ With posterior mean utilities u (n,), curvature H and a pair z = x_i - x_j, play
     b = X H^-1 z * sqrt(m w / (1 + m w v)),   w = s'(u_i - u_j),   v = z^T H^-1 z,
 
 so that the best arm afterwards is worth E max_k (u_k + b_k Z), Z standard normal: an integral over the upper envelope of n
-lines, exact in closed form.
+lines, exact in closed form. Over a mixture of posteriors (`duelist.policies.prior_scale`) gains are averaged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from duelist.core.action_kernels import utilities_into
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.compiled import kernel, part
-from duelist.policies.ucb_kernels import TIE, challenger, pick_arm, whiten_arms
+from duelist.policies.ucb_kernels import TIE, pick_arm, whiten_arms
 
 _PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -81,25 +81,33 @@ def gather_candidates(
     chosen: IntArray,
     scores: FloatArray,
     order: IntArray,
+    mean: FloatArray,
     utilities: FloatArray,
     whitened: FloatArray,
+    weights: FloatArray,
+    priority: FloatArray,
     leader: int,
     reach: float,
     most: int,
 ) -> int:
-    """Fill `chosen` with the arms that may be best, the leader among them, most promising first; returns how many.
+    """Fill `chosen` with the arms that may be best, the leader first, most promising first; returns how many.
 
-    An arm may be best if its utility comes within `reach` posterior deviations of the leader's; at most `most` are kept.
+    An arm may be best if its mean (n_arms,) comes within `reach` posterior deviations of the leader's, the deviation being that
+    of the mixture with utilities (ridges, n_arms) and whitened arms (ridges, dim, n_arms); at most `most` are kept.
     """
-    dim, n_arms = whitened.shape
+    n_ridges, dim, n_arms = whitened.shape
     for k in range(n_arms):
-        squared = 0.0
-        for i in range(dim):
-            difference = whitened[i, k] - whitened[i, leader]
-            squared += difference * difference
+        gap, variance = mean[leader] - mean[k], 0.0
+        for g in range(n_ridges):
+            if weights[g] > 0.0:
+                squared = (utilities[g, leader] - utilities[g, k] - gap) ** 2
+                for i in range(dim):
+                    difference = whitened[g, i, k] - whitened[g, i, leader]
+                    squared += difference * difference
+                variance += weights[g] * squared
         # Standardised distance to the leader: 0 for the leader itself, small for promising arms.
-        gap = utilities[leader] - utilities[k]
-        scores[k] = gap / math.sqrt(squared) if squared > 0.0 else math.inf
+        # Equal ones go by priority, not by row.
+        scores[k] = gap / math.sqrt(variance) + TIE * priority[k] if variance > 0.0 else math.inf
     scores[leader] = -1.0
     sort_into(order, scores, n_arms)
     n = 0
@@ -110,15 +118,80 @@ def gather_candidates(
     return n
 
 
+@part
+def average_utilities(
+    mean: FloatArray,
+    utilities: FloatArray,
+    whitened: FloatArray,
+    columns: FloatArray,
+    theta: FloatArray,
+    whitener: FloatArray,
+    weights: FloatArray,
+) -> None:
+    """Fill utilities (ridges, n_arms) and whitened (ridges, dim, n_arms) of the ridges that count, and their mean (n_arms,)."""
+    mean[:] = 0.0
+    for g in range(weights.shape[0]):
+        if weights[g] > 0.0:
+            utilities_into(utilities[g], columns, theta[g])
+            whiten_arms(whitened[g], columns, whitener[g])
+            for k in range(mean.shape[0]):
+                mean[k] += weights[g] * utilities[g, k]
+
+
+@part
+def covariances_into(covariance: FloatArray, whitened: FloatArray, weights: FloatArray, chosen: IntArray, n: int) -> None:
+    """Fill covariance (ridges, n, n) of the chosen arms' utilities under every ridge that counts."""
+    for g in range(weights.shape[0]):
+        if weights[g] > 0.0:
+            for k in range(n):
+                for j in range(k + 1):
+                    inner = 0.0
+                    for i in range(whitened.shape[1]):
+                        inner += whitened[g, i, chosen[k]] * whitened[g, i, chosen[j]]
+                    covariance[g, k, j], covariance[g, j, k] = inner, inner
+
+
+@part
+def gains_into(
+    gains: FloatArray,
+    batches: FloatArray,
+    heights: FloatArray,
+    covariance: FloatArray,
+    weights: FloatArray,
+    i: int,
+    j: int,
+    n: int,
+    slopes: FloatArray,
+    order: IntArray,
+    stack: IntArray,
+    cuts: FloatArray,
+) -> None:
+    """Fill gains (batches,) with what each number of plays of the pair (i, j) adds to the best mean, averaged over ridges."""
+    gains[:] = 0.0
+    for g in range(weights.shape[0]):
+        if weights[g] > 0.0:
+            for k in range(n):
+                slopes[k] = covariance[g, k, i] - covariance[g, k, j]
+            sort_into(order, slopes, n)
+            spread = slopes[i] - slopes[j]
+            e = math.exp(-abs(heights[g, i] - heights[g, j]))
+            information = e / ((1.0 + e) * (1.0 + e))
+            for b in range(batches.shape[0]):
+                plays = batches[b] * information
+                scale = math.sqrt(plays / (1.0 + plays * spread))
+                gains[b] += weights[g] * envelope_gain(heights[g], slopes, order, n, scale, stack, cuts)
+
+
 @kernel
 def foresight_lanes(
     first: IntArray,
     second: IntArray,
-    explored: FloatArray,
+    settled: IntArray,
     columns: FloatArray,
     priority: FloatArray,
     theta: FloatArray,
     whitener: FloatArray,
+    weights: FloatArray,
     remaining: float,
     optimism: FloatArray,
     reach: float,
@@ -126,45 +199,45 @@ def foresight_lanes(
     batches: FloatArray,
     different: bool,
 ) -> None:
-    """Fill the pair of the highest net value a round, or the leader against itself where none is worth its cost."""
+    """Fill the pair of the highest net value a round, or the leader against itself where none is worth its cost.
+
+    settled (lanes,) holds the leader of a lane that need not be looked at again, or -1; it is set where nothing was worth its
+    cost. batches are numbers of plays, all below `remaining`.
+    """
     lanes, dim, n_arms = columns.shape
-    whitened, utilities, scores = np.empty((dim, n_arms)), np.empty(n_arms), np.empty(n_arms)
-    chosen, order, stack = np.empty(n_arms, np.int64), np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
-    heights, slopes, cuts = np.empty(n_arms), np.empty(n_arms), np.empty(n_arms)
+    n_ridges, room = theta.shape[1], min(most, n_arms)
+    whitened, utilities, mean = np.empty((n_ridges, dim, n_arms)), np.empty((n_ridges, n_arms)), np.empty(n_arms)
+    scores, order, chosen = np.empty(n_arms), np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
+    covariance, heights = np.empty((n_ridges, room, room)), np.empty((n_ridges, room))
+    gains, slopes, by_slope = np.empty(batches.shape[0]), np.empty(room), np.empty(room, np.int64)
+    stack, cuts = np.empty(room, np.int64), np.empty(room)
     for lane in range(lanes):
-        utilities_into(utilities, columns[lane], theta[lane])
-        whiten_arms(whitened, columns[lane], whitener[lane])
-        leader = pick_arm(utilities, priority[lane])
-        n = gather_candidates(chosen, scores, order, utilities, whitened, leader, reach, most)
+        if settled[lane] >= 0:
+            first[lane], second[lane] = settled[lane], settled[lane]
+            continue
+        mixture = weights[lane]
+        average_utilities(mean, utilities, whitened, columns[lane], theta[lane], whitener[lane], mixture)
+        leader = pick_arm(mean, priority[lane])
+        n = gather_candidates(chosen, scores, order, mean, utilities, whitened, mixture, priority[lane], leader, reach, most)
+        covariances_into(covariance, whitened, mixture, chosen, n)
         for k in range(n):
-            heights[k] = utilities[chosen[k]]
+            heights[:, k] = utilities[:, chosen[k]]
         best, best_priority, one, other = 0.0, -1.0, leader, leader
         for i in range(n):
             for j in range(i):
-                for k in range(n):
-                    slope = 0.0
-                    for axis in range(dim):
-                        slope += whitened[axis, chosen[k]] * (whitened[axis, chosen[i]] - whitened[axis, chosen[j]])
-                    slopes[k] = slope
-                sort_into(order, slopes, n)
-                spread = slopes[i] - slopes[j]
-                e = math.exp(-abs(heights[i] - heights[j]))
-                information = e / ((1.0 + e) * (1.0 + e))
-                cost = utilities[leader] - 0.5 * (heights[i] + heights[j])
+                gains_into(gains, batches, heights, covariance, mixture, i, j, n, slopes, by_slope, stack, cuts)
+                cost = mean[leader] - 0.5 * (mean[chosen[i]] + mean[chosen[j]])
+                worth = -math.inf
+                for b in range(batches.shape[0]):
+                    worth = max(worth, optimism[lane] * gains[b] * (remaining - batches[b]) / batches[b] - cost)
                 tie_break = priority[lane, chosen[i]] + priority[lane, chosen[j]]
-                for m in batches:
-                    if m >= remaining:
-                        break
-                    scale = math.sqrt(m * information / (1.0 + m * information * spread))
-                    gain = envelope_gain(heights, slopes, order, n, scale, stack, cuts)
-                    worth = optimism[lane] * gain * (remaining - m) / m - cost
-                    slack = TIE * (1.0 + abs(best))
-                    if worth > best + slack or (worth > best - slack and worth > 0.0 and tie_break > best_priority):
-                        best, best_priority, one, other = worth, tie_break, chosen[i], chosen[j]
-        explored[lane] += one != other
+                slack = TIE * (1.0 + abs(best))
+                if worth > best + slack or (worth > best - slack and worth > 0.0 and tie_break > best_priority):
+                    best, best_priority, one, other = worth, tie_break, chosen[i], chosen[j]
+        settled[lane] = leader if one == other else -1
         if different and one == other:
-            other = challenger(scores, leader, utilities, whitened, 1.0, priority[lane], True)
-        gap = utilities[other] - utilities[one]
+            other = order[1]  # the most promising challenger; the leader comes first
+        gap = mean[other] - mean[one]
         if gap > TIE or (gap > -TIE and priority[lane, other] > priority[lane, one]):
             one, other = other, one
         first[lane], second[lane] = one, other

@@ -3,6 +3,8 @@
     U_j(theta) = precision / 2 |theta|^2 + eta sum_i log(1 + exp(-y_i Delta r_i))
                  - mu sum_i ( max_{a in A_i} r_theta(a) - r_theta(a_i^{3-j}) ),    infinite outside the prior's ball.
 
+A tie, y = 0, is half a win and half a loss: its loss is the mean of the two.
+
 Gauss-Newton leaves out the second derivative of the reward: precision I + eta sum_i s'(Delta r_i) J_i J_i^T with J_i the
 gradient of Delta r_i. It is positive definite whatever the reward, and all that a proposal's shape needs.
 
@@ -32,7 +34,8 @@ class RewardTerms(NamedTuple):
         repeats: (lanes, n_sets).
         first: (lanes, capacity) places among all arms of all sets.
         second: (lanes, capacity).
-        outcomes: (lanes, capacity), 0 for padding.
+        outcomes: (lanes, capacity), 0 for a tie.
+        rounds: (lanes,) duels in use; what comes behind them is padding.
         eta: (lanes,) temper of the likelihood.
         mu: (lanes,) Feel-Good weight.
         precision: (lanes,) of the prior.
@@ -44,6 +47,7 @@ class RewardTerms(NamedTuple):
     first: IntArray
     second: IntArray
     outcomes: FloatArray
+    rounds: IntArray
     eta: FloatArray
     mu: FloatArray
     precision: FloatArray
@@ -55,7 +59,8 @@ class RewardTerms(NamedTuple):
         lanes = len(eta)
         repeats = np.repeat(table.repeats[None], lanes, axis=0)
         precision, square_radius = np.full(lanes, float(prior.precision)), np.full(lanes, float(prior.radius) ** 2)
-        return cls(table.sets, repeats, table.first, table.second, table.outcomes, eta, mu, precision, square_radius)
+        rounds = np.full(lanes, table.rounds)
+        return cls(table.sets, repeats, table.first, table.second, table.outcomes, rounds, eta, mu, precision, square_radius)
 
 
 def potential_of(reward: Reward) -> Callable[[Any, Any, RewardTerms], Any]:
@@ -67,8 +72,11 @@ def potential_of(reward: Reward) -> Callable[[Any, Any, RewardTerms], Any]:
         n_sets, n_arms, dim = terms.sets.shape
         values = reward(theta, terms.sets.reshape(n_sets * n_arms, dim))
         first, second = values[terms.first], values[terms.second]
-        happened = terms.outcomes != 0.0
-        loss = jnp.where(happened, jax.nn.softplus(-terms.outcomes * (first - second)), 0.0).sum()
+        happened = jnp.arange(len(terms.outcomes)) < terms.rounds
+        gap = first - second
+        tied = jax.nn.softplus(-gap) + 0.5 * gap
+        losses = jnp.where(terms.outcomes == 0.0, tied, jax.nn.softplus(-terms.outcomes * gap))
+        loss = jnp.where(happened, losses, 0.0).sum()
         adversary = jnp.where(happened, jnp.where(chain == 0, second, first), 0.0).sum()
         # Where no round offered a set it must not enter: 0 times the maximum would still differentiate padding.
         offered = jnp.where(terms.repeats > 0.0, values.reshape(n_sets, n_arms).max(axis=1), 0.0)
@@ -93,7 +101,8 @@ def curvature_of(reward: Reward) -> Callable[[Any, RewardTerms], Any]:
         arms = terms.sets.reshape(-1, terms.sets.shape[-1])
         pairs = jnp.stack([arms[terms.first], arms[terms.second]], axis=1)
         gaps, slopes = jax.vmap(jax.value_and_grad(difference), in_axes=(None, 0))(theta, pairs)
-        weight = jnp.where(terms.outcomes != 0.0, jax.nn.sigmoid(gaps) * jax.nn.sigmoid(-gaps), 0.0)
+        happened = jnp.arange(len(terms.outcomes)) < terms.rounds
+        weight = jnp.where(happened, jax.nn.sigmoid(gaps) * jax.nn.sigmoid(-gaps), 0.0)
         slopes = jnp.where((weight > 0.0)[:, None], slopes, 0.0)
         flat = jnp.maximum(terms.precision, 1.0 / terms.square_radius)  # a ball alone curves nothing: its width stands in
         return flat * jnp.eye(len(theta)) + terms.eta * (slopes.T * weight) @ slopes

@@ -13,7 +13,7 @@ import numpy as np
 
 from duelist.core.actions import FiniteActions
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.duels import Duels
+from duelist.core.duels import Duels, check_outcomes
 from duelist.core.errors import InvalidInputError
 
 _FIRST_ROUNDS = 256
@@ -29,7 +29,7 @@ class DuelTable(NamedTuple):
         repeats: (n_sets,) rounds that offered the set; 0 for padding.
         first: (lanes, capacity) place of the first arm among all arms of all sets, set * n_arms + row.
         second: (lanes, capacity) place of the second arm.
-        outcomes: (lanes, capacity) +1 or -1; 0 for padding.
+        outcomes: (lanes, capacity) +1, -1, or 0 for a tie; padding from `rounds` on.
         digests: fingerprints of the sets, in order.
         rounds: number of duels a lane.
     """
@@ -83,8 +83,7 @@ class DuelTable(NamedTuple):
         for name, rows in (("first", duels.first), ("second", duels.second)):
             if np.shape(rows) != (lanes,) or (rows < 0).any() or (rows >= actions.n_arms).any():
                 raise InvalidInputError(f"{name} must be (lanes,) = ({lanes},) rows below {actions.n_arms}; got {rows}.")
-        if np.shape(outcomes) != (lanes,) or not np.isin(outcomes, (-1, 1)).all():
-            raise InvalidInputError(f"outcomes must be (lanes,) = ({lanes},) of +1 and -1; got {outcomes}.")
+        check_outcomes(outcomes, lanes)
 
     def _with_room(self, n_arms: int) -> DuelTable:
         """The same duels with room for one more round and for sets of that many arms."""

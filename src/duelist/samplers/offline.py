@@ -58,7 +58,7 @@ def sample_posterior(
     Args:
         contrasts: (n, dim) features of the first candidate minus features of the second, a row a comparison.
         outcomes: (n,) +1 where the first won and -1 where it lost; or (n, 2) counts [wins, losses] of the first, and
-            row i then stands for wins + losses comparisons, also in the Feel-Good term.
+            row i then stands for wins + losses comparisons, also in the Feel-Good term. A tie is half a win and half a loss.
         prior: `Gaussian`, `UniformBall` or `GaussianBall`.
         eta: temper of the likelihood; 1 is Bayes.
         feel_good: the Feel-Good tilt, or None.
@@ -112,11 +112,11 @@ def _checked_outcomes(outcomes: npt.ArrayLike, n: int) -> tuple[FloatArray, Floa
         counts = finite_array("outcomes", outcomes, "(n,) or (n, 2)", 2)
         if counts.shape != (n, 2):
             raise InvalidInputError(f"outcomes must be ({n},) signs or ({n}, 2) counts for {n} contrasts; got {counts.shape}.")
-        odd = (counts < 0) | (counts != np.floor(counts))
+        odd = (counts < 0) | (2.0 * counts != np.floor(2.0 * counts)) | (counts.sum(axis=1) % 1.0 != 0.0)[:, None]
         if odd.any():
             raise InvalidInputError(
-                f"win counts must be whole numbers of at least 0; got {counts[odd][0]:g}. "
-                f"Temper the likelihood with eta, not with fractions of a win."
+                f"win counts must be whole numbers of at least 0, with half a win and half a loss for a tie; got "
+                f"{counts[odd.any(axis=1)][0]}. Temper the likelihood with eta, not with fractions of a win."
             )
         return counts[:, 0].copy(), counts[:, 1].copy()
     signs = finite_array("outcomes", outcomes, "(n,) or (n, 2)", 1)
@@ -127,7 +127,7 @@ def _checked_outcomes(outcomes: npt.ArrayLike, n: int) -> tuple[FloatArray, Floa
     if not (np.abs(signs) == 1.0).all():
         raise InvalidInputError(
             f"outcomes must be +1 (the first won) or -1 (it lost); got {signs[np.abs(signs) != 1.0][0]:g}. "
-            f"For zeros and ones use 2 * outcome - 1; leave ties out."
+            f"For zeros and ones use 2 * outcome - 1; for ties give counts, (n, 2), with [0.5, 0.5] for a tie."
         )
     return (signs > 0).astype(np.float64), (signs < 0).astype(np.float64)
 

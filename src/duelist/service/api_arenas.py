@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
 from duelist.service.arena import Arena
-from duelist.service.building import items_of, spec_of
+from duelist.service.building import features_of, items_of, spec_of
 from duelist.service.doors import Admin, AdminArena, ItemPath, TheCaller, TheService, VotedArena, refusals
 from duelist.service.events import Event
 from duelist.service.hall import Hall, try_out
@@ -28,9 +28,8 @@ def list_arenas(service: TheService, caller: TheCaller) -> ArenaList:
 async def create_arena(service: TheService, _caller: Admin, body: NewArena) -> ArenaInfo:
     """Create an arena with at least two items."""
     spec = spec_of(body, service.settings.embedders)
-    items = items_of(
-        body.items, kind=spec.features, dim=spec.dim, embedder=spec.embedder, embedders=service.settings.embedders, taken=set()
-    )
+    rows = await run_in_threadpool(features_of, body.items, spec, service.settings.embedders)
+    items = items_of(body.items, rows, taken=set())
     await run_in_threadpool(try_out, spec, items)
     return await service.happen(
         lambda hall, at: hall.create(spec, items, at=at), lambda hall, _event: arena_info(hall.arenas[spec.id])
@@ -52,18 +51,11 @@ def list_items(service: TheService, arena: AdminArena) -> ItemList:
 @router.post("/arenas/{arena}/items", status_code=201, responses=refusals(400, 404, 409, 503))
 async def add_items(service: TheService, arena: AdminArena, body: NewItems) -> ItemList:
     """Add items while votes come in. Votes on pairs shown before still count."""
+    rows = await run_in_threadpool(features_of, body.items, service.arena(arena).spec, service.settings.embedders)
 
     def decide(hall: Hall, at: int) -> Event:
-        spec, table = hall.arena(arena).spec, hall.arena(arena).table
-        items = items_of(
-            body.items,
-            kind=spec.features,
-            dim=spec.dim,
-            embedder=spec.embedder,
-            embedders=service.settings.embedders,
-            taken=set(table.numbers),
-        )
-        return hall.arena(arena).add(items, at=at)
+        found = hall.arena(arena)
+        return found.add(items_of(body.items, rows, taken=set(found.table.numbers)), at=at)
 
     return await service.happen(decide, lambda hall, _event: item_list(hall.arena(arena)))
 
@@ -93,6 +85,7 @@ def arena_info(arena: Arena) -> ArenaInfo:
         active_items=len(arena.table.active),
         asks=len(arena.log),
         votes=arena.n_votes,
+        ties=spec.ties,
         undo_seconds=spec.undo_ms / 1000,
         seed=spec.seed,
     )

@@ -61,7 +61,7 @@ def leaderboard(service: TheService, arena: AdminArena) -> Leaderboard:
             rows=rows,
             level=LEVEL,
             votes=found.n_votes,
-            wins_learnt=found.n_wins,
+            answers_learnt=found.n_teaching,
             revision=beliefs.revision,
         )
 

@@ -21,7 +21,7 @@ from duelist.service.decisions import ASKED, HELD, IMPORTED, NO_VOTER, WAITING, 
 from duelist.service.errors import ConflictError, NotFoundError, RefusedError
 from duelist.service.events import Event
 from duelist.service.items import Item, ItemTable
-from duelist.service.outcomes import Outcome, from_sides, outcome_of, standing_of
+from duelist.service.outcomes import SIGNS, Outcome, from_sides, outcome_of, standing_of
 from duelist.service.outlook import Outlook
 from duelist.service.player import Considered, Player
 from duelist.service.request_features import RequestFeatures
@@ -303,7 +303,7 @@ class Arena:
         decision = self.log[number]
         if self.held.pop(number, None) is not None:
             del self.held_by[decision.voter]
-        if decision.outcome.is_win:
+        if decision.outcome in self.spec.teaching:
             self._learn(decision)
             self.learnt.append(number)
         if self.sent is not None:
@@ -314,12 +314,8 @@ class Arena:
             actions, members = self.sent.waiting[decision.number]
         else:
             actions, members = self._line_up_with(decision)
-        self.player.learn(
-            actions,
-            members.index(decision.first),
-            members.index(decision.second),
-            first_won=decision.outcome is Outcome.FIRST,
-        )
+        first, second = members.index(decision.first), members.index(decision.second)
+        self.player.learn(actions, first, second, SIGNS[decision.outcome])
 
     def _start_anew(self, dim: int) -> None:
         """A player of a larger dimension that learns everything again: items without features have one dimension each."""
@@ -364,16 +360,14 @@ class Arena:
     # -- counting -----------------------------------------------------------------------------------------------------------
 
     @property
-    def n_wins(self) -> int:
-        """Answers that prefer one of the two, held ones included."""
-        outcome = self.log.column("outcome")
-        return int(((outcome == Outcome.FIRST) | (outcome == Outcome.SECOND)).sum())
+    def n_teaching(self) -> int:
+        """Answers that something is learnt from, held ones included."""
+        return self.log.count(*self.spec.teaching)
 
     @property
     def n_votes(self) -> int:
         """Answers other than skips."""
-        outcome = self.log.column("outcome")
-        return int(((outcome != Outcome.OPEN) & (outcome != Outcome.SKIP)).sum())
+        return self.log.count(Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD)
 
     def creation(self, items: list[Item], *, at: int) -> Event:
         """The event that creates this arena with its first items."""

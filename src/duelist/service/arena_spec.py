@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from duelist.service.outcomes import Outcome
+
+TieKind = Literal["half", "ignored"]
 FeatureKind = Literal["identity", "given", "text", "request"]
 
 # An arena of items without features starts with room for this many; the room doubles when it is full.
@@ -27,6 +30,8 @@ class ArenaSpec:
         seed: names all random numbers of the arena.
         undo_ms: how long a voter may take back an answer. Answers are learnt when that time is over.
         version: the duelist that created the arena.
+        ties: "half" where a tie is learnt as half a win each way, "ignored" where it is only counted. Arenas that were created
+            before there was a choice say nothing, and go on as they were.
     """
 
     id: str
@@ -39,6 +44,12 @@ class ArenaSpec:
     seed: int
     undo_ms: int
     version: str
+    ties: TieKind = "ignored"
+
+    @property
+    def teaching(self) -> tuple[Outcome, ...]:
+        """The answers that something is learnt from."""
+        return (Outcome.FIRST, Outcome.SECOND, Outcome.TIE) if self.ties == "half" else (Outcome.FIRST, Outcome.SECOND)
 
     def room_for(self, n_items: int) -> int:
         """The dimension that the player needs for that many items."""

@@ -1,7 +1,7 @@
 """What the votes say about every item: draws from the posterior, and the leaderboard that follows from them.
 
-The posterior is that of the Bradley-Terry model with linear utilities, from the prior of the arena's policy and every win that
-stands. It does not depend on how the pairs were chosen, so the leaderboard means the same under every policy.
+The posterior is that of the Bradley-Terry model with linear utilities, from the prior of the arena's policy and every win and
+tie that stands. It does not depend on how the pairs were chosen, so the leaderboard means the same under every policy.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _CHAINS, _WARM_UP, _KEPT = 4, 40, 250
 LEVEL = 0.95
 _TAIL = (1.0 - LEVEL) / 2.0
+_WON = (Outcome.FIRST, Outcome.SECOND)
 
 
 class Evidence(NamedTuple):
@@ -157,14 +158,13 @@ def _win_rates(utilities: FloatArray, playing: IntArray) -> FloatArray:
 
 
 def _counts(arena: Arena) -> IntArray:
-    n_items = len(arena.table.items)
-    first, second, outcome = (arena.log.column(name) for name in ("first", "second", "outcome"))
-    counts = np.zeros((n_items, 5), dtype=np.int64)
-    told = (outcome != Outcome.OPEN) & (outcome != Outcome.SKIP)
-    for mine, wins in ((first, Outcome.FIRST), (second, Outcome.SECOND)):
-        loses = Outcome.SECOND if wins is Outcome.FIRST else Outcome.FIRST
-        for column, chosen in enumerate(
-            (told, outcome == wins, outcome == loses, outcome == Outcome.TIE, outcome == Outcome.BOTH_BAD)
-        ):
-            counts[:, column] += np.bincount(mine[chosen], minlength=n_items)
-    return counts
+    n_items, n_outcomes = len(arena.table.items), len(Outcome)
+    outcome = arena.log.column("outcome").astype(np.int64)
+    sizes = n_items * n_outcomes
+    first, second = (
+        np.bincount(arena.log.column(name) * n_outcomes + outcome, minlength=sizes).reshape(n_items, n_outcomes)
+        for name in ("first", "second")
+    )
+    wins, losses = (first[:, one] + second[:, other] for one, other in (_WON, _WON[::-1]))
+    ties, both_bad = (first[:, one] + second[:, one] for one in (Outcome.TIE, Outcome.BOTH_BAD))
+    return np.stack([wins + losses + ties + both_bad, wins, losses, ties, both_bad], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import unicodedata
@@ -11,12 +12,14 @@ from duelist.core.checks import finite_array
 from duelist.core.errors import DuelistError
 from duelist.policies.described import described, policy_from
 from duelist.policies.registry import POLICIES, policy_class
-from duelist.service.arena_spec import ArenaSpec, FeatureKind
+from duelist.service.arena_spec import ArenaSpec
 from duelist.service.embedding import Embedder
-from duelist.service.errors import RefusedError
+from duelist.service.errors import RefusedError, UnavailableError
 from duelist.service.items import Item
 from duelist.service.schemas import LARGEST_FEATURE, MAX_DIM, NewArena, NewItem, PolicyChoice
 from duelist.version import __version__
+
+_log = logging.getLogger("duelist.service")
 
 _DEFAULT_EMBEDDER = "hashing"
 _NOT_SETTINGS = ("kind", "prior")
@@ -47,36 +50,28 @@ def spec_of(request: NewArena, embedders: dict[str, Embedder]) -> ArenaSpec:
         seed=request.seed,
         undo_ms=round(1000 * request.undo_seconds),
         version=__version__,
+        ties=request.ties,
     )
 
 
-def items_of(
-    requests: Sequence[NewItem],
-    *,
-    kind: FeatureKind,
-    dim: int,
-    embedder: str,
-    embedders: dict[str, Embedder],
-    taken: set[str],
-) -> list[Item]:
-    """The items that a request describes, with the features that the arena needs."""
+def features_of(requests: Sequence[NewItem], spec: ArenaSpec, embedders: dict[str, Embedder]) -> list[tuple[float, ...]]:
+    """The features of the items that a request describes. An embedder may take its time: let no vote wait for this."""
     rows: list[tuple[float, ...]] = []
     for request in requests:
-        if kind != "given" and request.features is not None:
+        if spec.features != "given" and request.features is not None:
             raise RefusedError(
-                f'items must come without features in an arena with features "{kind}"; {request.name!r} has some.'
+                f'items must come without features in an arena with features "{spec.features}"; {request.name!r} has some.'
             )
-        if kind == "given" and len(request.features or ()) != dim:
-            raise RefusedError(f"item {request.name!r} needs {dim} features; got {len(request.features or ())}.")
+        if spec.features == "given" and len(request.features or ()) != spec.dim:
+            raise RefusedError(f"item {request.name!r} needs {spec.dim} features; got {len(request.features or ())}.")
         rows.append(tuple(request.features or ()))
-    if kind == "text":
-        texts = [request.content or request.name for request in requests]
-        made = finite_array("the embedder's features", _embedder(embedder, embedders).embed(texts), "(n_texts, dim)", 2)
-        if made.shape != (len(texts), dim):
-            raise RefusedError(f"embedder {embedder!r} was to give ({len(texts)}, {dim}) features; it gave {made.shape}.")
-        if abs(made).max(initial=0.0) > LARGEST_FEATURE:
-            raise RefusedError(f"embedder {embedder!r} gave a feature beyond {LARGEST_FEATURE:g}; scale its output.")
-        rows = [tuple(row) for row in made.tolist()]
+    if spec.features == "text":
+        return _embedded([request.content or request.name for request in requests], spec, embedders)
+    return rows
+
+
+def items_of(requests: Sequence[NewItem], rows: Sequence[tuple[float, ...]], *, taken: set[str]) -> list[Item]:
+    """The items that a request describes, with their features and ids that are not taken."""
     taken = set(taken) | {request.id for request in requests if request.id}
     items = []
     for request, row in zip(requests, rows, strict=True):
@@ -84,6 +79,20 @@ def items_of(
         taken.add(item_id)
         items.append(Item(item_id, request.name, request.content or request.name, request.format, row))
     return items
+
+
+def _embedded(texts: list[str], spec: ArenaSpec, embedders: dict[str, Embedder]) -> list[tuple[float, ...]]:
+    name, embedder = spec.embedder, _embedder(spec.embedder, embedders)
+    try:
+        made = finite_array("the embedder's features", embedder.embed(texts), "(n_texts, dim)", 2)
+    except Exception as error:  # it may be a model, or a request to another service: anything can go wrong there
+        _log.exception("embedder %r failed", name)
+        raise UnavailableError(f"embedder {name!r} failed ({type(error).__name__}); nothing was added. Try again.") from error
+    if made.shape != (len(texts), spec.dim):
+        raise RefusedError(f"embedder {name!r} was to give ({len(texts)}, {spec.dim}) features; it gave {made.shape}.")
+    if abs(made).max(initial=0.0) > LARGEST_FEATURE:
+        raise RefusedError(f"embedder {name!r} gave a feature beyond {LARGEST_FEATURE:g}; scale its output.")
+    return [tuple(row) for row in made.tolist()]
 
 
 def _policy_of(choice: PolicyChoice) -> dict[str, object]:

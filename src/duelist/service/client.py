@@ -87,11 +87,13 @@ class Client:
         question: str | None = None,
         features: Literal["identity", "given", "text", "request"] = "identity",
         dim: int | None = None,
+        embedder: str | None = None,
         policy: str = "FGTS",
         settings: Mapping[str, float | str] | None = None,
         prior_scale: float | None = None,
         seed: int = 0,
         undo_seconds: float | None = None,
+        ties: Literal["half", "ignored"] = "half",
     ) -> str:
         """Create an arena and return its id. An item is its text, or a mapping with name, content, format, id, features."""
         body: dict[str, Any] = {
@@ -100,8 +102,9 @@ class Client:
             "features": features,
             "policy": {"name": policy, "settings": dict(settings or {})},
             "seed": seed,
+            "ties": ties,
         }
-        optional = {"id": arena, "question": question, "dim": dim, "undo_seconds": undo_seconds}
+        optional = {"id": arena, "question": question, "dim": dim, "embedder": embedder, "undo_seconds": undo_seconds}
         body.update({key: value for key, value in optional.items() if value is not None})
         if prior_scale is not None:
             body["policy"]["prior_scale"] = prior_scale

@@ -79,6 +79,7 @@ class DecisionLog:
 
     def __init__(self) -> None:
         self._columns: dict[str, array[Any]] = {name: array(code) for name, code in _COLUMNS.items()}
+        self._counts = [0] * len(Outcome)
 
     def __len__(self) -> int:
         return len(self._columns["token"])
@@ -103,6 +104,7 @@ class DecisionLog:
         values = (*pair, Outcome.OPEN, WAITING, asked_at, 0, line_up, NO_VOTER, probability, explored, *utilities)
         for column, value in zip(self._columns.values(), values, strict=True):
             column.append(value)
+        self._counts[Outcome.OPEN] += 1
         return len(self) - 1
 
     def __getitem__(self, number: int) -> Decision:
@@ -112,12 +114,18 @@ class DecisionLog:
 
     def set_told(self, number: int, outcome: Outcome, told_at: int, voter: int, stage: int) -> None:
         """Write down an answer, or take it back with Outcome.OPEN."""
+        self._counts[self._columns["outcome"][number]] -= 1
+        self._counts[outcome] += 1
         for name, value in (("outcome", outcome), ("told_at", told_at), ("voter", voter), ("stage", stage)):
             self._columns[name][number] = value
 
     def set_settled(self, number: int) -> None:
         """The answer can no longer be undone."""
         self._columns["stage"][number] = SETTLED
+
+    def count(self, *outcomes: Outcome) -> int:
+        """How many decisions stand like that. Every ask needs such a number, so they are counted as they come."""
+        return sum(self._counts[outcome] for outcome in outcomes)
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """A copy of one column: readers must not hold on to a buffer that the next vote wants to grow."""
@@ -133,4 +141,5 @@ class DecisionLog:
         log = cls()
         for name, column in log._columns.items():
             column.frombytes(np.ascontiguousarray(arrays[name]).tobytes())
+        log._counts = np.bincount(log.column("outcome"), minlength=len(Outcome)).tolist()
         return log

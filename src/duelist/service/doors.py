@@ -30,7 +30,7 @@ _SAYS = {
     413: "The body is too large.",
     422: "The request does not fit the schema, or says something that cannot be.",
     429: "The key has used up its allowance; see Retry-After.",
-    503: "The journal cannot be written to.",
+    503: "The journal cannot be written to, or an embedder failed.",
 }
 
 

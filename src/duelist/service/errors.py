@@ -66,7 +66,7 @@ class TooManyRequestsError(ServiceError):
 
 
 class UnavailableError(ServiceError):
-    """The journal cannot be written to at the moment. What was asked for did not happen, or is not known to have."""
+    """The journal cannot be written to, or an embedder failed. What was asked for did not happen, or is not known to have."""
 
     status = 503
     title = "Not available at the moment"

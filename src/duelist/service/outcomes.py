@@ -1,8 +1,8 @@
 """What a person may say about two candidates.
 
-Every outcome is kept in the journal. Policies learn from wins only: a tie, "both bad" and a skip say nothing about which of
-the two is better under a model that knows wins and losses alone, and counting a tie as half a win each way would be inventing
-votes.
+Every outcome is kept in the journal. A win teaches who is better; a tie that the two are close, and counts as half a win each
+way (see `duelist.core.history`). "Both bad" says something about both and nothing about their order, and a skip nothing at all:
+utilities here are relative to each other, so nothing is learnt from either.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ class Outcome(IntEnum):
         return self in (Outcome.FIRST, Outcome.SECOND)
 
 
+# What a policy is told: +1 where the first won, -1 where the second did, 0 for a tie.
+SIGNS = {Outcome.FIRST: 1, Outcome.SECOND: -1, Outcome.TIE: 0}
 _BY_NAME = {
     "first": Outcome.FIRST,
     "second": Outcome.SECOND,

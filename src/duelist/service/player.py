@@ -16,8 +16,6 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.policies.base import Policy
 
-_FIRST_WON, _SECOND_WON = np.array([1]), np.array([-1])
-
 
 class Considered(NamedTuple):
     """A pair that the policy would choose, and the state that it would then be in.
@@ -67,7 +65,7 @@ class Player:
         """The pair was asked for."""
         self.state = considered.state
 
-    def learn(self, actions: FiniteActions, first: int, second: int, *, first_won: bool) -> None:
-        """Learn who won between two rows of an action set."""
+    def learn(self, actions: FiniteActions, first: int, second: int, outcome: int) -> None:
+        """Learn what was said of two rows of an action set: +1 where the first won, -1 where it lost, 0 for a tie."""
         duels = duels_between(actions, np.array([first]), np.array([second]))
-        self.state = self.policy.learn(self.state, actions, duels, _FIRST_WON if first_won else _SECOND_WON)
+        self.state = self.policy.learn(self.state, actions, duels, np.array([outcome]))

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from duelist.service.arena_spec import FeatureKind
+from duelist.service.arena_spec import FeatureKind, TieKind
 from duelist.service.items import Format
 from duelist.service.keys import Role
 from duelist.service.outcomes import Verdict
@@ -119,6 +119,9 @@ class NewArena(Request):
     items: Annotated[list[NewItem], Field(min_length=2, max_length=MAX_ITEMS_AT_ONCE)]
     policy: PolicyChoice = Field(default_factory=PolicyChoice)
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    ties: TieKind = Field(
+        default="half", description="half: a tie is learnt as half a win each way. ignored: ties are counted and teach nothing."
+    )
     undo_seconds: Annotated[float, Field(ge=0, le=3600)] = Field(
         default=10.0, description="How long a named voter may take an answer back. It is learnt when that time is over."
     )
@@ -228,6 +231,7 @@ class ArenaInfo(Answer):
     active_items: Whole
     asks: Whole
     votes: Whole = Field(description="Answers other than skips; imported ones included.")
+    ties: TieKind
     undo_seconds: float
     seed: Whole
 
@@ -293,8 +297,9 @@ class Leaderboard(Answer):
     rows: list[LeaderboardRow]
     level: Share = Field(description="Of the intervals low to high.")
     votes: Whole = Field(description="Answers other than skips.")
-    wins_learnt: Whole = Field(
-        description="Answers the intervals are computed from: wins. Ties and both bad are counted, not learnt."
+    answers_learnt: Whole = Field(
+        description="Answers the intervals are computed from: wins, and ties where the arena learns from them. Both bad is "
+        "counted, not learnt."
     )
     revision: Whole = Field(description="Grows with every event of the arena.")
 

@@ -5,7 +5,8 @@ import { inShort, show } from "./content.js";
 import { announce, byId, certainty, complain, percent } from "./dom.js";
 
 const arena = arenaInAddress();
-const call = connect(keyFromLink(arena));
+const viaLink = keyFromLink(arena);
+const call = connect(viaLink);
 const voter = voterName();
 const path = `/arenas/${encodeURIComponent(arena)}`;
 const remembered = `duelist pair ${arena}`;
@@ -38,6 +39,8 @@ function showPair(ask) {
   byId("why").open = false;
   byId("pair").hidden = false;
   byId("ballot").hidden = false;
+  // Whoever read the last pair to its end begins the next at its beginning.
+  scrollTo({ top: 0 });
 }
 
 async function nextPair() {
@@ -72,14 +75,17 @@ async function vote(outcome) {
   try {
     const answered = current;
     const told = await call("PUT", `${path}/asks/${answered.id}/answer`, { outcome, voter });
-    count += 1;
-    byId("count").textContent = `${count} ${count === 1 ? "vote" : "votes"} in this sitting`;
+    counted(outcome === "skip" ? 0 : 1);
     offerUndo(answered, told, outcome);
     current = null;
     const ask = await nextPair();
     showPair(ask);
     announce(`${SAID[outcome]}: saved. New pair. A: ${inShort(ask.left)}. B: ${inShort(ask.right)}.`);
   } catch (error) {
+    if (error.status === 409 && current) {
+      current = null;
+      error.message = "This pair was answered before, perhaps in another tab. Try again for the next one.";
+    }
     failed(error);
   } finally {
     setBusy(false);
@@ -88,7 +94,7 @@ async function vote(outcome) {
 
 function offerUndo(ask, told, outcome) {
   clearInterval(countdown);
-  previous = told.undo_until ? ask : null;
+  previous = told.undo_until ? { id: ask.id, outcome } : null;
   byId("said").textContent = `${SAID[outcome]}: saved.`;
   byId("undo").hidden = previous === null;
   if (previous === null) return;
@@ -114,10 +120,9 @@ async function undo() {
   try {
     const ask = await call("POST", `${path}/asks/${previous.id}/undo`, { voter });
     clearInterval(countdown);
+    counted(previous.outcome === "skip" ? 0 : -1);
     previous = null;
     aside = current;
-    count -= 1;
-    byId("count").textContent = `${count} ${count === 1 ? "vote" : "votes"} in this sitting`;
     byId("undo").hidden = true;
     byId("said").textContent = "Vote taken back.";
     showPair(ask);
@@ -129,7 +134,17 @@ async function undo() {
   }
 }
 
+function counted(more) {
+  count += more;
+  byId("count").textContent = `${count} ${count === 1 ? "vote" : "votes"} in this sitting`;
+}
+
 function failed(error) {
+  if (error.status === 401) {
+    error.message = viaLink
+      ? "This voting link does not work any more. Ask whoever runs this arena for another."
+      : "To vote here you need the voting link: ask whoever runs this arena for it. If that is you, sign in on the start page.";
+  }
   complain(byId("problem-text"), error);
   byId("problem").hidden = false;
   for (const side of ["left", "right"]) byId(side).classList.remove("chosen");
@@ -174,7 +189,6 @@ async function start() {
     for (const place of document.querySelectorAll("[data-admin]")) place.hidden = session.role !== "admin";
     showPair(await firstPair());
   } catch (error) {
-    if (error.status === 401) error.message = "To vote here you need the voting link. Ask whoever runs this arena for it.";
     failed(error);
   }
 }

@@ -42,11 +42,11 @@ function showBoard(board) {
   if (had) [...byId("board").querySelectorAll("button")].find((button) => button.getAttribute("aria-label") === had)?.focus();
   byId("votes").textContent = String(board.votes);
   const first = board.rows[0];
-  byId("leader").textContent = board.wins_learnt ? first.name : "No votes yet";
-  byId("sure").textContent = board.wins_learnt ? `Best of all with a probability of ${certainty(first.probability_best)}` : "Everything is open.";
-  byId("meter").value = board.wins_learnt ? first.probability_best : 0;
+  byId("leader").textContent = board.answers_learnt ? first.name : "No votes yet";
+  byId("sure").textContent = board.answers_learnt ? `Best of all with a probability of ${certainty(first.probability_best)}` : "Everything is open.";
+  byId("meter").value = board.answers_learnt ? first.probability_best : 0;
   if (leader !== null && leader !== first.item) announce(`${first.name} now leads.`);
-  leader = board.wins_learnt ? first.item : null;
+  leader = board.answers_learnt ? first.item : null;
 }
 
 function showTimeline(timeline) {
@@ -72,7 +72,7 @@ async function setActive(row, active) {
     await refresh();
     announce(active ? `${row.name} takes part again.` : `${row.name} is retired.`);
   } catch (error) {
-    complain(byId("problem"), error);
+    failed(error);
   }
 }
 
@@ -85,20 +85,22 @@ byId("invite").addEventListener("click", async () => {
     place.replaceChildren(
       el("p", {}, "Whoever has this link may vote in this arena, and nothing else. It is shown once."),
       el("p", { class: "secret" }, address),
-      el("button", { type: "button", on: { click: () => copy(address) } }, "Copy"),
+      el("button", { type: "button", on: { click: (event) => copy(event.target, address) } }, "Copy"),
     );
   } catch (error) {
-    complain(byId("problem"), error);
+    failed(error);
   }
 });
 
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    announce("Copied.");
-  } catch {
-    announce("Copying is not allowed here; select the link instead.");
-  }
+async function copy(button, text) {
+  const said = await navigator.clipboard.writeText(text).then(() => "Copied", () => "Copying is not allowed here: select the link");
+  button.textContent = said;
+  announce(`${said}.`);
+}
+
+function failed(error) {
+  if (error.status === 401) error.message = "Sign in first: open the link that the service printed, or paste a key on the start page.";
+  complain(byId("problem"), error);
 }
 
 byId("add-form").addEventListener("submit", async (event) => {
@@ -113,7 +115,7 @@ byId("add-form").addEventListener("submit", async (event) => {
     await refresh();
     announce(`${name} was added.`);
   } catch (error) {
-    complain(byId("problem"), error);
+    failed(error);
   }
 });
 
@@ -123,7 +125,7 @@ async function loop() {
       await refresh();
       byId("problem").hidden = true;
     } catch (error) {
-      complain(byId("problem"), error);
+      failed(error);
     }
   }
   setTimeout(loop, EVERY);
@@ -138,15 +140,15 @@ async function start() {
     document.title = `${info.name} · duelist`;
     byId("name").textContent = info.name;
     byId("question").textContent = info.question;
+    if (info.ties === "ignored") byId("ties").textContent = "Ties and “both bad” are counted and teach nothing.";
     const { items } = await call("GET", `${path}/items`);
     format = items[0]?.format ?? "text";
     byId("content").hidden = false;
     await refresh();
     setTimeout(loop, EVERY);
   } catch (error) {
-    if (error.status === 401) error.message = "Sign in first: open the link that the service printed, or paste a key on the start page.";
     byId("name").textContent = "Dashboard";
-    complain(byId("problem"), error);
+    failed(error);
   }
 }
 

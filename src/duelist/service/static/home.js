@@ -5,11 +5,13 @@ import { byId, complain, el } from "./dom.js";
 
 const call = connect();
 
-// Lines, or blocks between lines of "---" where there is one.
-export function itemsFrom(text) {
+// Lines, or blocks between lines of "---" where there is one. What is there twice is one item.
+function itemsFrom(text) {
   const normal = text.replace(/\r\n?/g, "\n");
   const parts = /^\s*---+\s*$/m.test(normal) ? normal.split(/^\s*---+\s*$/m) : normal.split("\n");
-  return parts.map((part) => part.trim()).filter(Boolean);
+  const contents = parts.map((part) => part.trim()).filter(Boolean);
+  const different = [...new Set(contents)];
+  return { contents: different, repeated: contents.length - different.length };
 }
 
 const nameOf = (content) => content.split("\n")[0].replace(/^[#>*\s-]+/, "").trim().slice(0, 80) || "item";
@@ -76,16 +78,18 @@ byId("sign-out").addEventListener("click", async () => {
 });
 
 byId("items").addEventListener("input", () => {
-  const n = itemsFrom(byId("items").value).length;
-  byId("items-count").textContent = n ? `${n} ${n === 1 ? "item" : "items"} so far.` : "";
+  const { contents, repeated } = itemsFrom(byId("items").value);
+  const n = contents.length;
+  const twice = repeated ? ` ${repeated === 1 ? "One is" : `${repeated} are`} there more than once and will be taken once.` : "";
+  byId("items-count").textContent = n ? `${n} ${n === 1 ? "item" : "items"} so far.${twice}` : "";
 });
 
 byId("create-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const submit = event.target.querySelector("[type=submit]");
-  const contents = itemsFrom(byId("items").value);
+  const { contents } = itemsFrom(byId("items").value);
   if (contents.length < 2) {
-    complain(byId("problem"), new Error("An arena needs at least two items: a duel needs two candidates."));
+    complain(byId("problem"), new Error("An arena needs at least two different items: a duel needs two candidates."));
     byId("items").focus();
     return;
   }

@@ -1,0 +1,73 @@
+"""What the problem families cost: processor time a lane and round of every policy, and what all instances will take.
+
+A few hundred rounds of every cell are played with the family's own horizon, on a few trials a setting. Where arms are fresh
+every round a round costs more the more came before, so the whole run is played on one trial a setting.
+
+    python benchmarks/families_cost.py [--line-up policies] [--only tiny ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from dataclasses import replace
+
+from duelist.experiments.blocks import Block, Cell, blocks_of, first_cells, play
+from duelist.experiments.families import LINE_UP, STAGES, family_names, family_spec
+from duelist.experiments.spec import Spec
+
+ROUNDS, LANES = 300, 24
+
+
+class EnoughPlayedError(Exception):
+    """The rounds that were to be timed are over."""
+
+
+def cost(spec: Spec, cell: Cell) -> float:
+    """Processor seconds a lane of a whole run."""
+    fresh = bool(cell.environment.get("fresh_arms", False))
+    rounds = spec.rounds if fresh else min(spec.rounds, ROUNDS)
+    trials = 1 if fresh else max(2, LANES // len(cell.points))
+    block = blocks_of(spec, replace(cell, trials=tuple(range(trials))))[0]
+    marks: list[float] = []
+
+    def tick(_amount: int) -> None:
+        marks.append(time.thread_time())
+        if len(marks) == rounds:
+            raise EnoughPlayedError
+
+    with contextlib.suppress(EnoughPlayedError):
+        play(Block(block.data), tick)
+    # The first rounds compile and are not like the others; with fixed arms the second half stands for all later ones.
+    start = 1 if fresh else rounds // 2
+    each = (marks[-1] - marks[start]) / (rounds - 1 - start) / block.lanes
+    return each * spec.rounds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--line-up", default=LINE_UP)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--stages", nargs="*", default=list(STAGES))
+    options = parser.parse_args()
+    total = 0.0
+    print("| family | policy | settings | us a lane and round | minutes |\n|---|---|---|---|---|")
+    for name in options.only or family_names():
+        stages = [family_spec(name, stage, line_up=options.line_up) for stage in options.stages]
+        trials = sum(spec.trials for spec in stages)
+        family = 0.0
+        for cell in first_cells(stages[0]):
+            seconds = cost(stages[0], cell)
+            minutes = seconds * len(cell.points) * trials / 60
+            family += minutes
+            label = stages[0].policies[cell.policy].label
+            each = 1e6 * seconds / stages[0].rounds
+            print(f"| {name} | {label} | {len(cell.points)} | {each:.0f} | {minutes:.2f} |", flush=True)
+        print(f"| {name} | all, {trials} instances | | | {family:.1f} |", flush=True)
+        total += family
+    print(f"| all | | | | {total:.0f} |")
+
+
+if __name__ == "__main__":
+    main()

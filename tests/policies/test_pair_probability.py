@@ -1,0 +1,78 @@
+"""The estimate of a pair's probability: sums to one, agrees with playing the rule, and with what FGTS really plays."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from duelist.core.actions import FiniteActions
+from duelist.core.ball_actions import BallActions
+from duelist.core.duels import duels_between
+from duelist.core.lanes import Problem
+from duelist.core.streams import Streams
+from duelist.policies.fgts import FGTS
+from duelist.policies.pair_probability import favourites, pair_probability
+
+RULES = ["allow", "runner-up", "redraw"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_probabilities_of_all_ordered_pairs_add_up_to_one(rule: str) -> None:
+    table = favourites(np.random.default_rng(0).normal(size=(5, 400)))
+    total = sum(pair_probability(*table, i, j, rule) for i, j in itertools.product(range(5), repeat=2))
+    assert total == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_estimate_agrees_with_playing_the_rule_itself(rule: str) -> None:
+    # The slow, obvious version: take two independent draws, play the best of each, and on a repeat what the rule says.
+    rng = np.random.default_rng(1)
+    utilities = rng.normal(size=(4, 3000)) + np.array([1.5, 0.5, 0.0, -1.0])[:, None]
+    counts = np.zeros((4, 4))
+    n = 40_000
+    for _ in range(n):
+        first = int(utilities[:, rng.integers(3000)].argmax())
+        second = first
+        for _attempt in range(9 if rule == "redraw" else 1):
+            order = np.argsort(-utilities[:, rng.integers(3000)])
+            second = int(order[0])
+            if second != first:
+                break
+        if second == first and rule != "allow":
+            second = int(order[1])
+        counts[first, second] += 1
+    table = favourites(utilities)
+    for i, j in itertools.product(range(4), repeat=2):
+        # Four standard errors of a share of 40,000 plays: below one false alarm in 900 for the 16 pairs together.
+        assert pair_probability(*table, i, j, rule) == pytest.approx(counts[i, j] / n, abs=4 * np.sqrt(0.25 / n))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_estimate_of_fgts_follows_what_it_plays_from_one_posterior(rule: str) -> None:
+    rng, streams = np.random.default_rng(2), Streams(0, [0])
+    arms = FiniteActions([[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]])
+    policy = FGTS(same_arm=rule, alpha=0.0)
+    state = policy.start(Problem(dim=2), streams)
+    for _ in range(25):
+        first, second = rng.choice(3, size=(2, 1))
+        state = policy.learn(state, arms, duels_between(arms, first, second), rng.choice([-1, 1], size=1))
+    counts, estimates, n = np.zeros((3, 3)), np.zeros((3, 3)), 4000
+    for _ in range(n):
+        duels, state = policy.choose(state, arms, streams)
+        pair = int(duels.first[0]), int(duels.second[0])
+        counts[pair] += 1
+        estimates[pair] = policy.pair_probability(state, arms, duels)[0]
+    # 256 draws of a normal approximation: a share has a standard error of at most 0.03, and the chains are correlated.
+    np.testing.assert_allclose(estimates, counts / n, atol=0.08)
+
+
+def test_there_is_no_estimate_without_a_curvature_or_rows() -> None:
+    arms, streams = FiniteActions(np.eye(2)), Streams(0, [0])
+    paper = FGTS(sampler="paper")
+    duels, state = paper.choose(paper.start(Problem(dim=2), streams), arms, streams)
+    assert np.isnan(paper.pair_probability(state, arms, duels)).all()
+    ball, exact = BallActions(lanes=1, dim=2), FGTS()
+    duels, state = exact.choose(exact.start(Problem(dim=2), streams), ball, streams)
+    assert np.isnan(exact.pair_probability(state, ball, duels)).all()
