@@ -9,8 +9,9 @@ from duelist.core.actions import FiniteActions
 from duelist.core.ball_actions import BallActions
 from duelist.core.duels import Duels, duels_between
 from duelist.core.errors import InvalidInputError
-from duelist.core.history import History, Statistics
+from duelist.core.history import History
 from duelist.core.set_sample import SetSample, chosen_from
+from duelist.core.statistics import Statistics
 from oracles import Floats
 
 LANES, DIM, ARMS = 2, 3, 5

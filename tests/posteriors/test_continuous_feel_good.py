@@ -116,7 +116,7 @@ def test_an_older_history_and_a_saved_one_have_the_same_potential() -> None:
     for history in (rebuilt, again):
         best = sets[2].best(theta)
         appended = history.append(sets[2], Duels(best.row[:, 0], best.row[:, 1], best.features), np.ones(LANES, dtype=int))
-        assert len(appended._log.continuous.sets) == len(history._log.continuous.sets)
+        assert len(appended._log.offered.continuous.sets) == len(history._log.offered.continuous.sets)
 
 
 @pytest.mark.parametrize("prior", [Gaussian(), UniformBall(1.5)], ids=["gaussian", "ball"])

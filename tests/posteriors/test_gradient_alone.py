@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from duelist.core.checks import FloatArray
-from duelist.core.history import Statistics
+from duelist.core.statistics import Statistics
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, gradient_alone, scratch_for
 from duelist.posteriors.priors import Gaussian

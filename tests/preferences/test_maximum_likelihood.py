@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.history import Statistics
+from duelist.core.statistics import Statistics
 from duelist.preferences.likelihood import preference_gradient, preference_hessian
 from duelist.preferences.maximum_likelihood import Fit, fit
 from oracles import naive_fit

@@ -16,7 +16,7 @@ from duelist.core.ball_actions import BallActions
 from duelist.core.checks import FloatArray, IntArray
 from duelist.core.duels import Duels, check_outcomes
 from duelist.core.errors import InvalidInputError
-from duelist.core.history import Statistics
+from duelist.core.statistics import Statistics
 
 # No sum of support functions, which finite sets and balls do without, and the duel that is kept is the newest anyway.
 _SAVED = tuple(name for name in Statistics._fields if name not in ("support", "newest"))

@@ -10,7 +10,7 @@ import numpy as np
 from duelist.core.actions import ActionSet
 from duelist.core.checks import FloatArray
 from duelist.core.errors import ImproperPosteriorError, InvalidInputError
-from duelist.core.history import Newest
+from duelist.core.statistics import Newest
 from duelist.core.support import side_by_side
 from duelist.posteriors.potential_kernels import Likelihood, LinearTerms, Parabola, Tilt, evaluate
 from duelist.posteriors.priors import Prior

@@ -14,7 +14,7 @@ from duelist.preferences.logistic_kernels import add_loss_gradient, add_weighted
 
 
 class Likelihood(NamedTuple):
-    """What the preference likelihood reads: see `duelist.core.history.Statistics`."""
+    """What the preference likelihood reads: see `duelist.core.statistics.Statistics`."""
 
     contrasts: FloatArray  # (lanes, dim, capacity)
     totals: FloatArray  # (lanes, capacity)

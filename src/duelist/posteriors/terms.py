@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from duelist.core.checks import FloatArray
 from duelist.core.errors import InvalidInputError
-from duelist.core.history import Statistics
+from duelist.core.statistics import Statistics
 from duelist.core.support import Support
 from duelist.posteriors.priors import Prior
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.history import Statistics
+from duelist.core.statistics import Statistics
 from duelist.preferences.logistic_kernels import fit_lanes
 
 # On the squared Newton decrement: half of it estimates how far the objective is above its minimum.

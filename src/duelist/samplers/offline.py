@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from duelist.core.checks import FloatArray, finite_array, finite_number, whole_number
 from duelist.core.errors import InvalidInputError
-from duelist.core.history import Statistics
+from duelist.core.statistics import Statistics
 from duelist.posteriors.potential import LinearPotential, Term
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.history import Statistics
+from duelist.core.statistics import Statistics
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.terms import PreferenceTerm, PriorTerm

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from duelist.core.checks import FloatArray, IntArray
-from duelist.core.history import Statistics
+from duelist.core.statistics import Statistics
 from duelist.posteriors.potential import LinearPotential, Term
 from duelist.posteriors.priors import Gaussian
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
