@@ -92,6 +92,11 @@ class LinearPotential:
         return () if support is None else support.open_sets
 
     @property
+    def outside_kernels(self) -> bool:
+        """Whether kernels cannot evaluate all of it, so that a sampler has to ask for values and gradients step by step."""
+        return bool(self.open_sets)
+
+    @property
     def mu(self) -> FloatArray:
         """(lanes,) weight of the Feel-Good tilt; 0 without one."""
         feel_good = self._terms.get(FeelGoodTerm)

@@ -85,30 +85,36 @@ def mala_walk(
     mala_randomness(noise, uniforms, keys, round_, first_substream)
     path, energy = np.empty((lanes, chains, kept, dim)), np.empty((lanes, chains, kept))
     h = np.exp(log_step)[..., None]
+    half = 0.5 * h
+    drift, log_uniforms = half * h, np.log(uniforms)
+    forward = 0.5 * np.einsum("lcsi,lcsi->lcs", noise, noise)
+    log_ratios = np.empty((lanes, chains, steps))
+    unwhitener = np.swapaxes(whitener, 1, 2)
     theta = position.copy()
     value, gradient = potential.value_and_gradient(theta)
-    started_at, accepted = value.copy(), np.zeros((lanes, chains))
+    started_at = value.copy()
     slope = _times(whitener, gradient)
     for step in range(steps):
-        move = h * noise[:, :, step] - 0.5 * h * h * slope
-        proposal = theta + _times(np.swapaxes(whitener, 1, 2), move)
+        move = h * noise[:, :, step] - drift * slope
+        proposal = theta + _times(unwhitener, move)
         new_value, new_gradient = potential.value_and_gradient(proposal)
         new_slope = _times(whitener, new_gradient)
-        forward = (noise[:, :, step] ** 2).sum(axis=2)
-        backward = (((0.5 * h * h * new_slope - move) / h) ** 2).sum(axis=2)
-        possible = np.isfinite(new_value)
-        log_ratio = np.where(possible, value - np.where(possible, new_value, 0.0) + 0.5 * (forward - backward), -np.inf)
-        accepted += np.exp(np.minimum(0.0, log_ratio))
-        taken = np.log(uniforms[:, :, step]) < log_ratio
+        back = half * new_slope - move / h
+        log_ratio = (value - new_value) + (forward[:, :, step] - 0.5 * np.einsum("lci,lci->lc", back, back))
+        log_ratio[~(new_value < np.inf)] = -np.inf  # outside the support, or not a number
+        log_ratios[:, :, step] = log_ratio
+        taken = log_uniforms[:, :, step] < log_ratio
         value = np.where(taken, new_value, value)
-        theta = np.where(taken[..., None], proposal, theta)
-        slope = np.where(taken[..., None], new_slope, slope)
+        moved = taken[..., None]
+        theta = np.where(moved, proposal, theta)
+        slope = np.where(moved, new_slope, slope)
         place = (step + 1) // keep_every - 1
         if (step + 1) % keep_every == 0 and place < kept:
             path[:, :, place], energy[:, :, place] = theta, value
-    return Walk(theta, accepted / steps, path, energy, started_at)
+    acceptance = np.exp(np.minimum(0.0, log_ratios)).mean(axis=2)
+    return Walk(theta, acceptance, path, energy, started_at)
 
 
 def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     """(lanes, dim, dim) matrices times (lanes, chains, dim) vectors."""
-    return np.asarray(np.einsum("lij,lcj->lci", matrices, vectors))
+    return np.asarray(vectors @ np.swapaxes(matrices, 1, 2))

@@ -20,8 +20,8 @@ from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import Likelihood
 from duelist.preferences.logistic_kernels import fit_lane
 
-_TOLERANCE = 1e-6  # on the Newton decrement: the mode to a thousandth of a posterior sd
-_MAX_ITERATIONS = 100
+TOLERANCE = 1e-6  # on the Newton decrement: the mode to a thousandth of a posterior sd
+MAX_ITERATIONS = 100
 _GROWTH = 20  # renew when the number of duels has grown by a twentieth, or a twentieth of what is remembered is new
 
 
@@ -61,8 +61,8 @@ def curvature_lanes(
             likelihood.losses[lane, :n],
             likelihood.eta[lane],
             precision[lane] + extra_precision,
-            _TOLERANCE,
-            _MAX_ITERATIONS,
+            TOLERANCE,
+            MAX_ITERATIONS,
         )
         if cholesky_into(factor, hessian):
             invert_lower(whitener[lane], factor)
@@ -91,9 +91,13 @@ def renewed(curvature: Curvature, potential: LinearPotential) -> Curvature:
     flags = np.empty(potential.lanes, dtype=np.int64)
     curvature_lanes(mode, whitener, terms.precision, terms.likelihood, flat_precision(potential), flags)
     if (flags == 0).any() or not np.isfinite(mode).all():
-        lane = int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1)))
-        raise NonFiniteError(
-            f"the curvature of the posterior in lane {lane} is not positive definite. Features this large overflow; "
-            f"scale them so that |<theta, z>| stays below a few hundred, or use a tighter prior."
-        )
+        raise no_curvature(int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1))))
     return Curvature(mode, whitener, potential.observations)
+
+
+def no_curvature(lane: int) -> NonFiniteError:
+    """What to raise where the curvature has no Cholesky factor."""
+    return NonFiniteError(
+        f"the curvature of the posterior in lane {lane} is not positive definite. Features this large overflow; "
+        f"scale them so that |<theta, z>| stays below a few hundred, or use a tighter prior."
+    )

@@ -177,7 +177,7 @@ class MALA:
     def _move(
         self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int, *, draws: int
     ) -> tuple[MALAChains, FloatArray, Trace]:
-        if potential.open_sets:
+        if potential.outside_kernels:
             return self._walk(potential, chains, streams, round_, attempt, draws=draws)
         curvature, expansion, terms = shaped(chains.curvature, chains.expansion, potential)
         position = chains.position.copy()
@@ -207,7 +207,7 @@ class MALA:
     def _walk(
         self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, attempt: int, *, draws: int
     ) -> tuple[MALAChains, FloatArray, Trace]:
-        """`_move` for a potential that has to ask action sets for their best arm."""
+        """`_move` for a potential that no kernel can evaluate."""
         chains = chains._replace(curvature=renewed(chains.curvature, potential))
         steps = self.steps * max(draws, 1)
         walk = mala_walk(

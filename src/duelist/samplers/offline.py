@@ -15,11 +15,17 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.statistics import Statistics
 from duelist.posteriors.potential import LinearPotential, Term
 from duelist.posteriors.priors import Gaussian, Prior
+from duelist.posteriors.table_potential import TablePotential, table_loss
 from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
 from duelist.samplers.base import Sampler
 from duelist.samplers.diagnostics import PosteriorDraws, warn_if_poor
+from duelist.samplers.mala import MALA
 from duelist.samplers.registry import sampler_named
 from duelist.samplers.running import run_chains
+from duelist.samplers.table_curvature import curvature_of_table
+
+_LONG_TABLE = 4_000  # rows times chains from which a step in NumPy is mostly arithmetic
+_SHORT_RUN = 400_000_000  # rows times chains times steps up to which NumPy is done in a few seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,15 +94,30 @@ def sample_posterior(
     whole_number("draws", draws, at_least=8)
     whole_number("warmup", warmup, at_least=0)
     whole_number("max_thin", max_thin, at_least=1)
-    terms: list[Term] = [PriorTerm(prior), PreferenceTerm(_statistics(table, wins, losses), np.array([float(eta)]))]
+    engine = sampler_named(sampler) if isinstance(sampler, str) else sampler
+    statistics = _statistics(table, wins, losses)
+    terms: list[Term] = [PriorTerm(prior), PreferenceTerm(statistics, np.array([float(eta)]))]
     if feel_good is not None:
         terms.append(_feel_good_term(feel_good, wins + losses, table.shape[1]))
-    potential = LinearPotential(*terms, lanes=1, chains=1, dim=table.shape[1], observations=int((wins + losses).sum()))
-    engine = sampler_named(sampler) if isinstance(sampler, str) else sampler
-    run = run_chains(engine, potential, chains=chains, draws=draws, warmup=warmup, seed=seed, max_thin=max_thin)
+    dim, observations = table.shape[1], int((wins + losses).sum())
+    potential = LinearPotential(*terms, lanes=1, chains=1, dim=dim, observations=observations)
+    loss = table_loss(statistics, float(eta))
+    shape = curvature_of_table(loss, potential)
+    if feel_good is None and _suits_numpy(engine, rows=chains * int(statistics.n_rows[0]), rounds=warmup + draws):
+        potential = TablePotential(loss, prior, lanes=chains, dim=dim, observations=observations)
+    run = run_chains(engine, potential, shape, chains=chains, draws=draws, warmup=warmup, seed=seed, max_thin=max_thin)
     warn_if_poor(run.diagnostics, "Ask for more draws or a longer warm-up, or take another sampler.", stacklevel=2)
     name = sampler if isinstance(sampler, str) else type(sampler).__name__
     return PosteriorDraws(draws=run.draws, energy=run.energy, diagnostics=run.diagnostics, sampler=name, exact=engine.exact)
+
+
+def _suits_numpy(engine: Sampler, *, rows: int, rounds: int) -> bool:
+    """Whether the steps should be taken in NumPy, for all chains together, in place of a kernel a chain.
+
+    Long tables fill NumPy's vectors, so it is about as fast; and in a short run compiling would take longer than the run. The
+    draws agree to rounding.
+    """
+    return isinstance(engine, MALA) and rows >= _LONG_TABLE and rows * rounds * engine.steps <= _SHORT_RUN
 
 
 def _checked_contrasts(contrasts: npt.ArrayLike) -> FloatArray:

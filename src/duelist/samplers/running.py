@@ -1,6 +1,7 @@
 """Chains that run until their draws can be used: started apart, warmed up, and thinned as far as their mixing asks for.
 
-Chains run in threads, each with its own trial number, so the draws do not depend on the number of cores.
+Each chain has its own trial number. They run in threads, or together as the lanes of one block where the potential has as many;
+the draws are the same.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import pull_into_ball
 from duelist.posteriors.priors import Prior
 from duelist.samplers.base import Sampler, Trace, traced
-from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
+from duelist.samplers.curvature import Curvature
 from duelist.samplers.diagnostics import ESS_LIMIT, Diagnostics, diagnose
 
 
-class Chain(NamedTuple):
-    """One chain: its random numbers, and where it stands."""
+class Block(NamedTuple):
+    """Chains that move together, a lane each: their random numbers, and where they stand."""
 
     streams: Streams
     state: Any
@@ -40,27 +41,36 @@ class Run(NamedTuple):
 
 
 def run_chains(
-    sampler: Sampler, potential: LinearPotential, *, chains: int, draws: int, warmup: int, seed: int, max_thin: int
+    sampler: Sampler,
+    potential: LinearPotential,
+    shape: Curvature,
+    *,
+    chains: int,
+    draws: int,
+    warmup: int,
+    seed: int,
+    max_thin: int,
 ) -> Run:
     """Draw until the diagnostics have nothing to complain of, or chains were thinned `max_thin` times as much.
 
-    A run that mixed too slowly is thrown away and becomes warm-up: the chains go on from where they stand, with as many
-    more steps between two draws as the smallest effective size says are missing.
+    `shape` is the curvature of the potential, as one lane. A run that mixed too slowly is thrown away and becomes warm-up: the
+    chains go on from where they stand, with as many more steps between two draws as the smallest effective size says are
+    missing.
     """
-    shape = renewed(unknown_curvature(1, potential.dim), potential)
     # Thinning mends slow mixing; it mends neither a biased sampler nor too few draws.
     helps = sampler.exact and hasattr(sampler, "steps") and chains * draws >= 2 * ESS_LIMIT
     thin, first_round = 1, warmup
     with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
-        streams = [Streams(seed, [chain]) for chain in range(chains)]
+        size = potential.lanes
+        streams = [Streams(seed, range(first, first + size)) for first in range(0, chains, size)]
         standing = tuple(pool.map(partial(_started, sampler, potential, shape, warmup), streams))
         while True:
             go_on = partial(_traced, _thinned(sampler, thin), potential, first_round, draws)
             standing, traces = zip(*pool.map(go_on, standing), strict=True)
-            path = np.concatenate([trace.path[0] for trace in traces])
-            energy = np.concatenate([trace.energy[0] for trace in traces])
-            acceptance = [sampler.report(chain.state).get("acceptance", np.ones(1))[0] for chain in standing]
-            found = diagnose(path, energy, np.array(acceptance))
+            path = np.concatenate([trace.path[:, 0] for trace in traces])
+            energy = np.concatenate([trace.energy[:, 0] for trace in traces])
+            acceptance = [sampler.report(block.state).get("acceptance", np.ones(size)) for block in standing]
+            found = diagnose(path, energy, np.concatenate(acceptance))
             if not found.complaints or thin >= max_thin or not helps:
                 return Run(path, energy, found)
             thin, first_round = min(_thinner(thin, found), max_thin), first_round + draws
@@ -77,23 +87,29 @@ def _thinner(thin: int, found: Diagnostics) -> int:
     return math.ceil(thin * max(missing, 2.0))
 
 
-def _started(sampler: Sampler, potential: LinearPotential, shape: Curvature, warmup: int, streams: Streams) -> Chain:
+def _started(sampler: Sampler, potential: LinearPotential, shape: Curvature, warmup: int, streams: Streams) -> Block:
+    lanes = len(streams)
     state = sampler.start(potential.prior, streams, chains=1, dim=potential.dim)
     state = state._replace(position=_overdispersed(shape, potential.prior, streams))
+    if hasattr(state, "curvature"):  # known already: no chain has to find it again
+        mode, whitener = np.repeat(shape.mode, lanes, axis=0), np.repeat(shape.whitener, lanes, axis=0)
+        state = state._replace(curvature=Curvature(mode, whitener, shape.observations))
     for call in range(warmup):
         state = sampler.advance(potential, state, streams, call)
-    return Chain(streams, state)
+    return Block(streams, state)
 
 
-def _traced(sampler: Sampler, potential: LinearPotential, first_round: int, draws: int, chain: Chain) -> tuple[Chain, Trace]:
-    state, trace = traced(sampler, potential, chain.state, chain.streams, first_round, draws)
-    return chain._replace(state=state), trace
+def _traced(sampler: Sampler, potential: LinearPotential, first_round: int, draws: int, block: Block) -> tuple[Block, Trace]:
+    state, trace = traced(sampler, potential, block.state, block.streams, first_round, draws)
+    return block._replace(state=state), trace
 
 
 def _overdispersed(shape: Curvature, prior: Prior, streams: Streams) -> FloatArray:
-    """(1, 1, dim) a starting point: chains that begin further apart than the posterior is wide make R-hat mean something."""
-    noise = streams.generator("start", 0).standard_normal(shape.mode.shape[1])
-    theta = shape.mode[0] + 2.0 * shape.whitener[0].T @ noise
-    if math.isfinite(prior.radius):
-        pull_into_ball(theta, prior.radius)
-    return np.asarray(theta[None, None])
+    """(lanes, 1, dim) starting points: chains that begin further apart than the posterior is wide make R-hat mean something."""
+    starts = np.empty((len(streams), 1, shape.mode.shape[1]))
+    for lane, theta in enumerate(starts[:, 0]):
+        noise = streams.generator("start", lane).standard_normal(len(theta))
+        theta[:] = shape.mode[0] + 2.0 * shape.whitener[0].T @ noise
+        if math.isfinite(prior.radius):
+            pull_into_ball(theta, prior.radius)
+    return starts
