@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInputError
+from duelist.experiments.family_finals import final_specs
 from duelist.experiments.family_settings import one_setting_table, ranked_settings, ranking_table
 from duelist.experiments.family_standings import FamilyStandings, contest, family_standings, ratio
 from duelist.experiments.family_tables import contest_table, contest_verdicts, family_table, grid_table
@@ -81,7 +82,6 @@ def test_the_setting_is_chosen_on_the_design_instances_and_judged_on_the_final_o
     assert standing is not None
     assert standing.chosen.setting == {"radius": 3.0}
     assert standing.mean == pytest.approx(100.0)
-    assert standing.hindsight.setting == {"radius": 1.0}
     assert not standing.at_edge
 
 
@@ -116,7 +116,6 @@ def test_a_contest_is_ratios_to_the_rival_of_each_family() -> None:
     assert own is not None
     assert own.means == pytest.approx((0.5, 4.0))
     assert own.tails == pytest.approx((51.8 / 101.8, 401.8 / 101.8))
-    assert own.hindsight == pytest.approx((50 / 40, 400 / 40))
     assert own.wins == 1
     assert own.geometric_mean == pytest.approx(np.sqrt(0.5 * 4.0))
     plain = contest("FGTS as it comes", "FGTS", families, default=True)
@@ -139,16 +138,16 @@ def test_tables_say_what_was_computed() -> None:
     own = contest("Foresight", "Foresight", families)
     assert own is not None
     table = contest_table([own], families)
-    assert table.rows[0][2:7] == ("MaxInP (radius 3)", "100", "50 ± 1", "0.50", "0.51")
+    assert table.rows[0][2:7] == ("MaxInP (radius 3)", "100 ± 1", "50 ± 1", "0.50", "0.51")
     assert table.rows[-1][5] == "1.41"
     rows = {row[0]: row for row in family_table(families[0]).rows}
     assert list(rows) == ["Foresight", "MaxInP", "FGTS", "Uniform"]
-    assert rows["MaxInP"][1:8] == ("radius 3", "100", "1", "100", "102", "1.00", "40 at radius 1")
-    assert rows["FGTS"][8] == "110"
+    assert rows["MaxInP"][1:] == ("radius 3", "100", "1", "100", "102", "1.00", "")
+    assert rows["FGTS"][7] == "110"
     grid = grid_table("MaxInP", families)
     assert grid is not None
     assert grid.headings == ("family", "radius 1", "radius 3", "radius 10")
-    assert grid.rows[0] == ("paper-5", "40 (42)", "100 (102) *", "200 (202)")
+    assert grid.rows[0] == ("paper-5", "80 (82)", "70 (72) *", "75 (77)")
     assert grid_table("Foresight", families) is None
 
 
@@ -169,10 +168,25 @@ def test_settings_are_ranked_by_their_geometric_mean_loss_over_the_families() ->
     assert single["MaxInP"][2] == f"{np.sqrt(200 / 100 * 200 / 110):.2f}"
 
 
-def test_stages_with_different_settings_are_refused() -> None:
-    fewer = {key: mean for key, mean in DESIGN.items() if key != ("MaxInP", 3.0)}
-    with pytest.raises(InvalidInputError, match="MaxInP did not play the same settings"):
-        family(design=fewer)
+def test_a_setting_that_was_chosen_and_never_judged_is_refused() -> None:
+    missing = {key: mean for key, mean in FINAL.items() if key != ("MaxInP", 3.0)}
+    with pytest.raises(InvalidInputError, match="MaxInP did not play its chosen setting"):
+        family(final=missing)
+    fewer = {key: mean for key, mean in FINAL.items() if key != ("MaxInP", 1.0)}
+    assert family(final=fewer).of("MaxInP") is not None
+
+
+def test_final_instances_are_for_the_settings_somebody_could_have_chosen_without_them() -> None:
+    # By radius 1, 3, 10 the design means are 80, 70, 75 and 80, 350, 75: chosen are 3 and 10, and 10 loses least over both.
+    spec = Spec(name="paper-5", policies=POLICIES, rounds=10, trials=5)
+    hard = scaled(DESIGN, "MaxInP", [1.0, 5.0, 1.0])
+    designed = [family("paper-5", final=DESIGN), family("weak", design=hard, final=hard)]
+    cut = final_specs({"paper-5": spec, "weak": spec}, designed)
+    grids = {(name, policy.label): dict(policy.grid) for name, one in cut.items() for policy in one.policies}
+    assert grids["paper-5", "MaxInP"] == {"radius": (3.0, 10.0)}
+    assert grids["weak", "MaxInP"] == {"radius": (10.0,)}
+    assert grids["weak", "FGTS"] == {"alpha": (0.1,)}, "chosen, best over both, and the default in one"
+    assert grids["weak", "Foresight"] == {}
 
 
 def test_ratios_of_no_regret_at_all_are_equal_or_infinite() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from duelist.cli.plan import Plan
 from duelist.core.checks import one_of, whole_number
 from duelist.experiments.families import LINE_UP, STAGES, families_text, family_names, family_spec
+from duelist.experiments.family_finals import final_specs
 from duelist.experiments.spec import Spec
 
 QUICK_ROUNDS = 400
@@ -29,7 +30,7 @@ def family_plan(
     policies: Sequence[str],
     stage: str,
 ) -> Plan:
-    """Both stages of every family that was asked for, or the design instances alone.
+    """The design instances of every family that was asked for, then the final ones at the settings that these chose.
 
     Args:
         name: "families" or "families-fgts".
@@ -41,25 +42,28 @@ def family_plan(
         policies: labels of policies; all without any.
         stage: "final" for both stages, "design" for that one.
     """
-    from duelist.plotting.family_report import family_report, settings_report
+    from duelist.plotting.family_report import family_report, settings_report, standings_of
 
     line_up = LINE_UPS[name]
     design_only = line_up in _DESIGN_ONLY or one_of("--stage", stage, STAGES) == "design"
-    stages = STAGES[:1] if design_only else STAGES
     for family in only:
         one_of("--only", family, family_names())
     wanted = [family for family in family_names() if not only or family in only]
-    specs = {
-        (family, part): _sized(family_spec(family, part, line_up=line_up, only=policies), part, quick, rounds, trials, seed)
-        for family in wanted
-        for part in stages
-    }
+
+    def spec_of(family: str, part: str) -> Spec:
+        return _sized(family_spec(family, part, line_up=line_up, only=policies), part, quick, rounds, trials, seed)
+
+    def judge(results: Mapping[Any, Any]) -> dict[Any, Spec]:
+        finals = {family: spec_of(family, "final") for family in wanted}
+        return {(family, "final"): spec for family, spec in final_specs(finals, standings_of(results)).items()}
+
     write = settings_report if line_up in _DESIGN_ONLY else family_report
 
     def report(results: Mapping[Any, Any], command: str, seconds: float) -> Any:
         return write(results, command=command, seconds=seconds, listing=families_text(line_up))
 
-    return Plan(specs, name, report)
+    designs = {(family, "design"): spec_of(family, "design") for family in wanted}
+    return Plan(designs, name, report) if design_only else Plan(designs, name, report, judge)
 
 
 def _sized(spec: Spec, stage: str, quick: bool, rounds: int | None, trials: int | None, seed: int | None) -> Spec:

@@ -9,6 +9,11 @@ from typing import Any
 from duelist.experiments.spec import Spec
 
 
+def nothing_more(results: Mapping[Any, Any]) -> Mapping[Any, Spec]:  # noqa: ARG001 - the signature of what follows
+    """No specs that depend on the results of others."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Plan:
     """Specs by key, and what to do with their results.
@@ -16,9 +21,11 @@ class Plan:
     Attributes:
         specs: key -> spec, in the order of running.
         folder: name of the folder under `results`.
-        report: from (results by the same keys, the command, seconds) to a reproduction.
+        report: from (results by key, the command, seconds) to a reproduction.
+        then: from the results of `specs` to further specs, by keys of their own.
     """
 
     specs: Mapping[Any, Spec]
     folder: str
     report: Callable[[Mapping[Any, Any], str, float], Any]
+    then: Callable[[Mapping[Any, Any]], Mapping[Any, Spec]] = nothing_more

@@ -93,11 +93,17 @@ def reproduce(
     _make_folder(folder)
     started = time.perf_counter()
     results: dict[Any, Any] = {}
-    try:
-        for key, spec in plan.specs.items():
+
+    def run_all(specs: Mapping[Any, Spec]) -> None:
+        for key, spec in specs.items():
             results[key] = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
             if not quiet:
                 _tell_run(results[key])
+
+    try:
+        run_all(plan.specs)
+        if not any(result.failures for result in results.values()):
+            run_all(plan.then(results))
     except KeyboardInterrupt:
         click.echo(f"Stopped. Finished blocks are kept in {folder}; the same command goes on from there.", err=True)
         click.get_current_context().exit(EXIT_INTERRUPTED)

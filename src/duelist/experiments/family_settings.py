@@ -81,8 +81,8 @@ def one_setting_table(families: Sequence[FamilyStandings]) -> ReportTable:
     for label in dict.fromkeys(one.label for family in families for one in family.standings):
         rivals = [family.rival for family in families if family.of(label) is not None]
         top = ranked_settings(label, families)[0]
-        runs = [standing.settings[top.index] for standing in _standings(label, families)]
-        pairs = [(run, rival.chosen) for run, rival in zip(runs, rivals, strict=True) if rival is not None]
+        runs = [standing.final_at(standing.designs[top.index]) for standing in _standings(label, families)]
+        pairs = [(run, rival.chosen) for run, rival in zip(runs, rivals, strict=True) if run is not None and rival is not None]
         means = [ratio(mean_of(run), mean_of(rival)) for run, rival in pairs]
         tails = [ratio(tail_of(run), tail_of(rival)) for run, rival in pairs]
         wins = sum(value <= 1.0 for value in means)

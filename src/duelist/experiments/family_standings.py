@@ -2,7 +2,8 @@
 
 A policy with a grid is a *tuned* policy: of its settings the one with the smallest mean regret on the design instances plays
 for it. The rival of a contender in a family is the tuned baseline with the smallest mean on the final instances, so the choice
-of the policy itself favours the baselines.
+of the policy itself favours the baselines. Not every setting has to play the final instances: see
+`duelist.experiments.family_finals`.
 """
 
 from __future__ import annotations
@@ -33,21 +34,23 @@ class Standing:
         label: what the line-up calls the policy.
         policy: its registered name.
         chosen: final runs at the setting chosen on the design instances.
-        hindsight: final runs at the setting that turned out best on them: what no user can know.
         default: final runs at the policy's default setting; None where its grid leaves that out.
-        settings: final runs at every setting.
-        designs: design runs at every setting, in the same order.
+        finals: final runs at every setting that played them.
+        designs: design runs at every setting.
         at_edge: whether a setting that was chosen among numbers is the smallest or largest of them.
     """
 
     label: str
     policy: str
     chosen: Series
-    hindsight: Series
     default: Series | None
-    settings: tuple[Series, ...] = field(repr=False)
+    finals: tuple[Series, ...] = field(repr=False)
     designs: tuple[Series, ...] = field(repr=False)
     at_edge: bool
+
+    def final_at(self, design: Series) -> Series | None:
+        """The final runs at the setting of some design runs, if it played them."""
+        return next((one for one in self.finals if _key(one) == _key(design)), None)
 
     @property
     def mean(self) -> float:
@@ -86,7 +89,6 @@ class Contest:
         rivals: the best tuned baseline of each.
         means: mean final regret over that of the rival, in each family.
         tails: 95 % quantile of final regret over that of the rival.
-        hindsight: mean over the best mean of any baseline at any setting in hindsight.
         runs: the contender's runs in each family.
     """
 
@@ -95,7 +97,6 @@ class Contest:
     rivals: tuple[Standing, ...]
     means: tuple[float, ...]
     tails: tuple[float, ...]
-    hindsight: tuple[float, ...]
     runs: tuple[Series, ...] = field(repr=False)
 
     @property
@@ -112,7 +113,7 @@ class Contest:
 def family_standings(
     name: str, title: str, design: tuple[Spec, Sequence[Series]], final: tuple[Spec, Sequence[Series]]
 ) -> FamilyStandings:
-    """Choose settings on one stage and judge them on the other; both hold the same policies and settings.
+    """Choose settings on one stage and judge them on the other; the chosen ones must be on both.
 
     Args:
         name: of the family.
@@ -126,17 +127,16 @@ def family_standings(
         candidates = select(list(chosen_on), label=policy.label)
         runs = select(list(judged_on), label=policy.label)
         by_setting = {_key(one): one for one in runs}
-        if not runs or [_key(one) for one in candidates] != list(by_setting):
-            raise InvalidInputError(f"{policy.label} did not play the same settings on both stages of the family {name}.")
-        best = min(candidates, key=mean_of)
+        best = min(candidates, key=mean_of, default=None)
+        if best is None or _key(best) not in by_setting:
+            raise InvalidInputError(f"{policy.label} did not play its chosen setting on both stages of the family {name}.")
         standings.append(
             Standing(
                 label=policy.label,
                 policy=policy.policy,
                 chosen=by_setting[_key(best)],
-                hindsight=min(runs, key=mean_of),
                 default=by_setting.get(_default_key(policy)),
-                settings=tuple(runs),
+                finals=tuple(runs),
                 designs=tuple(candidates),
                 at_edge=_at_edge(best, candidates),
             )
@@ -167,14 +167,8 @@ def contest(name: str, label: str, families: Sequence[FamilyStandings], *, defau
         rivals=tuple(rival for _, rival, _ in rows),
         means=tuple(ratio(mean_of(runs), rival.mean) for _, rival, runs in rows),
         tails=tuple(ratio(tail_of(runs), tail_of(rival.chosen)) for _, rival, runs in rows),
-        hindsight=tuple(ratio(mean_of(runs), best_in_hindsight(family)) for family, _, runs in rows),
         runs=tuple(runs for _, _, runs in rows),
     )
-
-
-def best_in_hindsight(family: FamilyStandings) -> float:
-    """The smallest final mean of any baseline at any setting."""
-    return min(mean_of(one.hindsight) for one in family.standings if one.policy not in (NEW_POLICY, FLOOR))
 
 
 def mean_of(series: Series) -> float:
