@@ -6,15 +6,13 @@ compiled, with the gradient from automatic differentiation.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from duelist.core.checks import FloatArray, whole_number
 from duelist.core.streams import Streams
@@ -23,31 +21,13 @@ from duelist.posteriors.reward_potential import RewardTerms, curvature_of, poten
 from duelist.rewards.base import Reward, require_jax
 from duelist.rewards.errors import RewardNotFiniteError
 from duelist.samplers.any_potential import mala_randomness
-from duelist.samplers.base import prior_draws
-
-_TARGET_ACCEPTANCE = 0.574
-_ADAPTATION_DECAY = 0.6
-_RENEW_AFTER = 1.3  # the curvature is computed again when there are so many times the duels it was computed from
+from duelist.samplers.stepping import Stepping, at_the_prior, is_old, report_of, stepped, whiteners
 
 
-class RewardChains(NamedTuple):
-    """Chains of `RewardMALA`.
+class RewardChains(Stepping):
+    """Chains of `RewardMALA`, over the reward's parameters."""
 
-    Attributes:
-        position: (lanes, chains, parameters) current draws.
-        log_step: (lanes, chains) logarithm of h, adapted between calls and fixed within one.
-        whitener: (lanes, parameters, parameters) inverse Cholesky factor of the curvature.
-        whitened_at: number of duels the whitener was computed from.
-        accepted: (lanes, chains) sum of mean acceptance probabilities.
-        calls: calls of `advance` so far.
-    """
-
-    position: FloatArray
-    log_step: FloatArray
-    whitener: FloatArray
-    whitened_at: int
-    accepted: FloatArray
-    calls: int
+    __slots__ = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,16 +46,7 @@ class RewardMALA:
     def start(self, reward: Reward, prior: Prior, streams: Streams, *, dim: int) -> RewardChains:
         """Two chains a lane at draws from the prior."""
         require_jax()
-        lanes, size = len(streams), reward.parameters(dim)
-        scale = 1.0 / math.sqrt(max(float(prior.precision), 1.0 / float(prior.radius) ** 2))
-        return RewardChains(
-            position=prior_draws(prior, streams, chains=2, dim=size),
-            log_step=np.full((lanes, 2), math.log(1.65 * size ** (-1 / 6))),
-            whitener=np.repeat(scale * np.eye(size)[None], lanes, axis=0),
-            whitened_at=0,
-            accepted=np.zeros((lanes, 2)),
-            calls=0,
-        )
+        return RewardChains(*at_the_prior(prior, streams, chains=2, dim=reward.parameters(dim)))
 
     def advance(
         self,
@@ -95,8 +66,9 @@ class RewardMALA:
         lanes, n_chains, size = chains.position.shape
         whitener, whitened_at = chains.whitener, chains.whitened_at
         with require_jax().enable_x64(True):
-            if rounds >= 8 and rounds >= _RENEW_AFTER * whitened_at:
-                whitener = _whiteners(np.asarray(_timed(_curvature(reward), announce)(chains.position, terms)))
+            if rounds >= 8 and is_old(whitened_at, rounds):
+                # Not through JAX: compiling a factorisation takes longer than all of them together.
+                whitener = whiteners(np.asarray(_timed(_curvature(reward), announce)(chains.position, terms)))
                 whitened_at = rounds
             noise, uniforms = np.empty((lanes, n_chains, self.steps, size)), np.empty((lanes, n_chains, self.steps))
             mala_randomness(noise, uniforms, streams.keys("reward mala"), round_, n_chains * attempt)
@@ -109,22 +81,11 @@ class RewardMALA:
                 f"gradient returned NaN or infinity. Look for a logarithm, root or division that some theta makes invalid, "
                 f"or keep theta in a smaller ball. Nothing was changed."
             )
-        gain = (1.0 + chains.calls) ** -_ADAPTATION_DECAY
-        return RewardChains(
-            position=position,
-            log_step=chains.log_step + gain * (acceptance - _TARGET_ACCEPTANCE),
-            whitener=whitener,
-            whitened_at=whitened_at,
-            accepted=chains.accepted + acceptance,
-            calls=chains.calls + 1,
-        )
+        return stepped(chains, position, acceptance, whitener, whitened_at)
 
     def report(self, chains: RewardChains) -> dict[str, FloatArray]:
         """Mean acceptance probability and step size, one a lane."""
-        return {
-            "acceptance": chains.accepted.mean(axis=1) / max(chains.calls, 1),
-            "step_size": np.exp(chains.log_step).mean(axis=1),
-        }
+        return report_of(chains)
 
 
 def _timed(compiled: Any, announce: Callable[[str], None]) -> Callable[..., Any]:
@@ -158,14 +119,6 @@ def _curvature(reward: Reward) -> _Compiled:
     jax = require_jax()
     of_chains = jax.vmap(curvature_of(reward), in_axes=(0, None))
     return _Compiled("curvature", jax.vmap(lambda position, terms: of_chains(position, terms).mean(axis=0)))
-
-
-def _whiteners(curvatures: FloatArray) -> FloatArray:
-    """Inverse Cholesky factors. Not through JAX: compiling a factorisation takes longer than all of them together."""
-    if not np.isfinite(curvatures).all():
-        return np.full_like(curvatures, np.nan)
-    identity = np.eye(curvatures.shape[1])
-    return np.array([solve_triangular(np.linalg.cholesky(one), identity, lower=True) for one in curvatures])
 
 
 @lru_cache(maxsize=32)
