@@ -33,10 +33,10 @@ def test_families_end_in_a_report_with_a_figure_and_a_table_for_each(tmp_path: P
         assert words in page
     assert "Foresight: mean regret at most the rival's" in (tmp_path / "report.md").read_text(encoding="utf-8")
     table = pq.read_table(tmp_path / "tiny-T15-n2-s7.parquet")
-    assert table.num_rows == 2 * (7 * 6 + 4 + 2)
+    assert table.num_rows == 2 * (7 * 6 + 4 + 3)
     # On the final instances only settings that the design instances speak for, and defaults: at most three of each.
     judged = pq.read_table(tmp_path / "tiny-T15-n2-s9.parquet")
-    assert 2 * 10 <= judged.num_rows <= 2 * (7 * 3 + 3 + 2)
+    assert 2 * 11 <= judged.num_rows <= 2 * (7 * 3 + 3 + 3)
     again = invoke("families", *SMALL, "--only", "tiny", "--only", "faint", "--out", str(tmp_path))
     assert "0 block(s) computed" in again.output
     assert not any(f"{n} block(s) computed" in again.output for n in range(1, 20))

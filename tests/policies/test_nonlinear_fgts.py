@@ -106,7 +106,7 @@ def test_with_a_linear_reward_it_is_the_potential_of_fgts() -> None:
     rng, actions = np.random.default_rng(1), FiniteActions(ARMS)
     for _ in range(30):
         first, second = rng.integers(6, size=(2, 2))
-        other = plain.learn(other, actions, duels_between(actions, first, second), rng.choice([-1, 1], size=2))
+        other = plain.learn(other, actions, duels_between(actions, first, second), rng.choice([-1, 0, 1], size=2))
     theta = rng.standard_normal((2, 2, 2))
     values, gradients = InNumPy(linear, policy.terms(state)).value_and_gradient(theta)
     np.testing.assert_allclose(values, plain.potential(other).value(theta), rtol=1e-12)

@@ -62,7 +62,7 @@ def family_spec(name: str, stage: str, *, line_up: str = LINE_UP, only: Collecti
     Example:
         >>> spec = family_spec("long", "final")
         >>> spec.id, len(spec.policies)
-        ('long-T20000-n60-s9', 10)
+        ('long-T20000-n60-s9', 11)
     """
     problem = _family(name)
     sizes = _read(_PROBLEMS)["stages"][one_of("stage", stage, STAGES)]

@@ -16,6 +16,7 @@ from duelist.plotting.paper_figures import PaperFigure
 from duelist.plotting.report import Report, Section
 from duelist.plotting.reproduction import Reproduction, settings_sections
 
+RECOMMENDED = "FGTS (recommended)"
 _CAPTION = (
     "Regret after the last round over that of the best tuned baseline of each family; left of the line is better. A mark with "
     "an arrow's head at the right edge lies beyond it. Random play is left out."
@@ -80,8 +81,12 @@ def standings_of(results: Mapping[tuple[str, str], Results]) -> list[FamilyStand
 
 
 def contests_of(families: Sequence[FamilyStandings]) -> list[Contest]:
-    """The contenders that have one setting for all families: the new policy, and FGTS as it comes."""
-    wanted = [contest(NEW_POLICY, NEW_POLICY, families), contest("FGTS (default)", "FGTS", families, default=True)]
+    """The contenders that have one setting for all families: the new policy, FGTS as recommended, and FGTS as it comes."""
+    wanted = [
+        contest(NEW_POLICY, NEW_POLICY, families),
+        contest(RECOMMENDED, RECOMMENDED, families),
+        contest("FGTS (default)", "FGTS", families, default=True),
+    ]
     return [one for one in wanted if one is not None]
 
 
