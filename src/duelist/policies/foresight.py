@@ -5,9 +5,9 @@ remaining rounds, less what showing it costs now:
 
     worth(i, j) = max over m of  optimism * r * n^(1/3) * gain(m) * (n - m) / m - ( max u - (u_i + u_j) / 2 ),   n = T - t,
 
-r = min(dim, K - 1) the directions in which arms can differ, gain(m) the expected rise of the best posterior mean after m more plays (`duelist.policies.foresight_kernels`). The pair of the
-highest positive worth plays; where none is worth its cost, the leader meets itself. The posterior is a mixture over the scale
-of the prior, which is learnt (`duelist.policies.prior_scale`).
+r = min(dim, K - 1) the directions in which arms can differ, gain(m) the expected rise of the best posterior mean after m more
+plays (`duelist.policies.foresight_kernels`). The pair of the highest positive worth plays; where none is worth its cost, the
+leader meets itself. The posterior is a mixture over the scale of the prior, which is learnt (`duelist.policies.prior_scale`).
 """
 
 from __future__ import annotations
