@@ -77,7 +77,7 @@ def worth_by_hand(features: FloatArray, base: float, remaining: int, optimism: f
 def test_the_first_pair_is_the_one_of_the_highest_worth_by_hand() -> None:
     features = np.array([[1.0, 0.0], [-0.4, 0.3], [0.1, -0.9], [0.2, 0.2]])
     base = float(base_ridge(FiniteActions(features))[0])
-    worth = {(i, j): worth_by_hand(features, base, 100, 0.4 * 2, i, j) for i in range(4) for j in range(i)}
+    worth = {(i, j): worth_by_hand(features, base, 100, 1.75, i, j) for i in range(4) for j in range(i)}
     best = max(worth, key=worth.__getitem__)
     policy, streams = duelist.Foresight(), Streams(0, [0])
     duels, _ = policy.choose(policy.start(Problem(dim=2, horizon=100), streams), FiniteActions(features), streams)

@@ -3,11 +3,11 @@
 Every pair of arms that may still be best is priced by what knowing more about it would add to the best arm's utility in all
 remaining rounds, less what showing it costs now:
 
-    worth(i, j) = max over m of  optimism * r * n^(1/3) * gain(m) * (n - m) / m - ( max u - (u_i + u_j) / 2 ),   n = T - t,
+    worth(i, j) = max over m of  optimism * n^(1/3) * gain(m) * (n - m) / m - ( max u - (u_i + u_j) / 2 ),   n = T - t,
 
-r = min(dim, K - 1) the directions in which arms can differ, gain(m) the expected rise of the best posterior mean after m more
-plays (`duelist.policies.foresight_kernels`). The pair of the highest positive worth plays; where none is worth its cost, the
-leader meets itself. The posterior is a mixture over the scale of the prior, which is learnt (`duelist.policies.prior_scale`).
+gain(m) the expected rise of the best posterior mean after m more plays (`duelist.policies.foresight_kernels`). The pair of the
+highest positive worth plays; where none is worth its cost, the leader meets itself. The posterior is a mixture over the scale
+of the prior, which is learnt (`duelist.policies.prior_scale`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ForesightState(NamedTuple):
         fitted_at: duels learnt when all scales were last fitted.
         asked: pairs asked for so far; it names the next random numbers.
         horizon: rounds to be played; 0 for unknown.
-        optimism: (lanes,) factor of the gain, beside the directions and the cube root of the rounds left.
+        optimism: (lanes,) factor of the gain, beside the cube root of the rounds left.
         different: whether the two arms must differ.
     """
 
@@ -78,9 +78,8 @@ class Foresight:
     """Play the pair whose information is worth most over the rounds that are left.
 
     Args:
-        optimism: factor of the gain, beside the number of directions in which arms can differ and the cube root of the rounds
-            left. They stand for the option to stop early, which a gain over a fixed number of plays ignores, and for what
-            several pairs teach together. A sequence is one a lane.
+        optimism: factor of the gain, beside the cube root of the rounds left. The two stand for the option to stop early,
+            which a gain over a fixed number of plays ignores. A sequence is one a lane.
         horizon: rounds to be played; None takes the simulation's, and where nobody knows it as many rounds are thought to be
             left as were asked, and a hundred more.
         candidates: most arms that are considered in a round.
@@ -95,7 +94,7 @@ class Foresight:
         True
     """
 
-    optimism: PerLane = 0.4
+    optimism: PerLane = 1.75
     horizon: int | None = None
     candidates: int = 12
     same_arm: str = "auto"
@@ -144,7 +143,6 @@ class Foresight:
         # With other arms, or with a horizon that moves away, what was not worth its cost may be now.
         same = finite.digest.hex() == state.offered and state.horizon > 0 and not state.different
         settled = state.settled.copy() if same else np.full(finite.lanes, -1)
-        directions = min(finite.dim, max(finite.n_arms - 1, 1))
         foresight_lanes(
             first,
             second,
@@ -155,7 +153,7 @@ class Foresight:
             state.whitener,
             state.weights,
             float(remaining),
-            state.optimism * directions * float(remaining) ** (1 / 3),
+            state.optimism * float(remaining) ** (1 / 3),
             _REACH,
             self.candidates,
             _BATCHES[remaining > _BATCHES],
