@@ -25,6 +25,7 @@ from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
 from duelist.policies.foresight_kernels import foresight_lanes
+from duelist.policies.returning_arms import share_seen
 from duelist.policies.prior_scale import FACTORS, LOG_PRIOR, base_ridge, refit_scales, set_weights
 from duelist.policies.ucb import SAME_ARM, candidates
 
@@ -48,7 +49,8 @@ class ForesightState(NamedTuple):
         explored: (lanes,) rounds in which a pair was worth its cost.
         settled: (lanes,) the leader where nothing was worth its cost with the arms of `offered` and nothing was learnt since,
             else -1. The rounds that are left only become fewer, so it need not be worked out again.
-        offered: digest of the arms offered last, as hexadecimal digits.
+        offered: (lanes, n_arms, dim) the arms offered last; no arms before the first.
+        digest: of these arms, as hexadecimal digits.
         fitted_at: duels learnt when all scales were last fitted.
         asked: pairs asked for so far; it names the next random numbers.
         horizon: rounds to be played; 0 for unknown.
@@ -65,7 +67,8 @@ class ForesightState(NamedTuple):
     unconverged: FloatArray
     explored: FloatArray
     settled: IntArray
-    offered: str
+    offered: FloatArray
+    digest: str
     fitted_at: int
     asked: int
     horizon: int
@@ -119,7 +122,8 @@ class Foresight:
             unconverged=np.zeros(lanes),
             explored=np.zeros(lanes),
             settled=np.full(lanes, -1),
-            offered="",
+            offered=np.zeros((lanes, 0, dim)),
+            digest="",
             fitted_at=0,
             asked=0,
             horizon=self.horizon or problem.horizon or 0,
@@ -140,9 +144,13 @@ class Foresight:
             state = state._replace(ridges=ridges, whitener=whitener, weights=weights)
         first, second = np.empty(finite.lanes, dtype=np.int64), np.empty(finite.lanes, dtype=np.int64)
         remaining = max(state.horizon - state.asked, 0) if state.horizon else state.asked + _UNKNOWN_HORIZON
+        digest = finite.digest.hex()
         # With other arms, or with a horizon that moves away, what was not worth its cost may be now.
-        same = finite.digest.hex() == state.offered and state.horizon > 0 and not state.different
+        same = digest == state.digest and state.horizon > 0 and not state.different
         settled = state.settled.copy() if same else np.full(finite.lanes, -1)
+        # Only a question about arms that come back can be closed early; with other arms each round a gain is what it is.
+        back = np.ones(finite.lanes) if digest == state.digest else share_seen(finite.features, state.offered)
+        factor = 1.0 + back * (state.optimism * float(remaining) ** (1 / 3) - 1.0)
         foresight_lanes(
             first,
             second,
@@ -153,14 +161,14 @@ class Foresight:
             state.whitener,
             state.weights,
             float(remaining),
-            state.optimism * float(remaining) ** (1 / 3),
+            factor,
             _REACH,
             self.candidates,
             _BATCHES[remaining > _BATCHES],
             state.different,
         )
         state = state._replace(
-            asked=state.asked + 1, settled=settled, offered=finite.digest.hex(), explored=state.explored + (settled < 0)
+            asked=state.asked + 1, settled=settled, offered=finite.features, digest=digest, explored=state.explored + (settled < 0)
         )
         return duels_between(finite, first, second), state
 
