@@ -93,6 +93,31 @@ def test_with_no_rounds_left_the_leader_meets_itself_and_live_it_meets_another()
         assert (duels.first[0] == duels.second[0]) is np.bool_(not live)
 
 
+def test_a_question_about_arms_that_do_not_come_back_is_worth_its_gain_once() -> None:
+    arms = np.array([[2.0, 0.0], [0.0, 0.0], [0.0, -3.0]])
+    policy, streams = duelist.Foresight(horizon=200), Streams(0, [0])
+    _, state = policy.choose(policy.start(Problem(dim=2), streams), FiniteActions(arms), streams)
+    # Believed for certain: the scale of the prior. Known well: theta = (0.1, 1), with a deviation of 0.1 in each coordinate.
+    sure = np.eye(len(FACTORS))[:1]
+    theta, whitener = np.zeros_like(state.theta) + [0.1, 1.0], np.zeros_like(state.whitener) + 0.1 * np.eye(2)
+    state = state._replace(theta=theta, whitener=whitener, weights=sure)
+    # The leader by 0.2 against the second: what 1, 4, ... plays would add, less what one costs.
+    win = 1.0 / (1.0 + math.exp(-0.2))
+    spread, information = 0.01 * 4.0, win * (1.0 - win)
+
+    def worth(factor: float) -> float:
+        slope = [math.sqrt(m * information / (1.0 + m * information * spread)) * spread for m in (1.0, 4.0, 16.0, 64.0)]
+        gains = [gain_by_integration(np.array([0.2, 0.0]), np.array([one, 0.0])) for one in slope]
+        return max(factor * g * (199 - m) / m for g, m in zip(gains, (1.0, 4.0, 16.0, 64.0), strict=True)) - 0.1
+
+    # Arms that moved together have the same contrasts, and none of them was there before.
+    for optimism, moved in ((0.01, 0.0), (100.0, 0.0), (100.0, 50.0)):
+        factor = optimism * 199 ** (1 / 3) if moved == 0.0 else 1.0
+        duels, _ = policy.choose(state._replace(optimism=np.array([optimism])), FiniteActions(arms + moved), streams)
+        assert (duels.first[0] != duels.second[0]) == (worth(factor) > 0.0)
+    assert worth(1.0) < 0.0 < worth(100.0 * 199 ** (1 / 3))
+
+
 def evidence_of(ridge: float, base: float, signed: FloatArray) -> tuple[float, FloatArray]:
     """Laplace's log evidence of a ridge with its prior, and the fit, by a general minimiser."""
     dim = signed.shape[1]

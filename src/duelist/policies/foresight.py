@@ -25,8 +25,8 @@ from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
 from duelist.policies.foresight_kernels import foresight_lanes
-from duelist.policies.returning_arms import share_seen
 from duelist.policies.prior_scale import FACTORS, LOG_PRIOR, base_ridge, refit_scales, set_weights
+from duelist.policies.returning_arms import share_seen
 from duelist.policies.ucb import SAME_ARM, candidates
 
 _BATCHES: FloatArray = np.array([4.0**power for power in range(5)])  # 1, 4, 16, 64 and 256 plays ahead
@@ -168,7 +168,11 @@ class Foresight:
             state.different,
         )
         state = state._replace(
-            asked=state.asked + 1, settled=settled, offered=finite.features, digest=digest, explored=state.explored + (settled < 0)
+            asked=state.asked + 1,
+            settled=settled,
+            offered=finite.features,
+            digest=digest,
+            explored=state.explored + (settled < 0),
         )
         return duels_between(finite, first, second), state
 
