@@ -99,7 +99,7 @@ def test_a_question_about_arms_that_do_not_come_back_is_worth_its_gain_once() ->
     _, state = policy.choose(policy.start(Problem(dim=2), streams), FiniteActions(arms), streams)
     # Believed for certain: the scale of the prior. Known well: theta = (0.1, 1), with a deviation of 0.1 in each coordinate.
     sure = np.eye(len(FACTORS))[:1]
-    theta, whitener = np.zeros_like(state.theta) + [0.1, 1.0], np.zeros_like(state.whitener) + 0.1 * np.eye(2)
+    theta, whitener = np.zeros_like(state.theta) + np.array([0.1, 1.0]), np.zeros_like(state.whitener) + 0.1 * np.eye(2)
     state = state._replace(theta=theta, whitener=whitener, weights=sure)
     # The leader by 0.2 against the second: what 1, 4, ... plays would add, less what one costs.
     win = 1.0 / (1.0 + math.exp(-0.2))
