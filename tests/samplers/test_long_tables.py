@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from duelist.core.errors import InvalidInputError
 from duelist.core.statistics import Statistics
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
@@ -48,6 +49,12 @@ def test_the_potential_in_numpy_is_the_compiled_one(prior: Prior) -> None:
         np.testing.assert_allclose(values[lane], value[0], rtol=1e-12)
         if np.isfinite(value).all():
             np.testing.assert_allclose(gradients[lane], gradient[0], rtol=1e-10)
+
+
+def test_a_kernel_is_refused_the_potential_of_a_table_rather_than_given_its_prior() -> None:
+    _, table = both_potentials(Gaussian())
+    with pytest.raises(InvalidInputError, match="evaluated by NumPy"):
+        _ = table.packed
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from duelist.core.checks import FloatArray
+from duelist.core.errors import InvalidInputError
 from duelist.core.statistics import Statistics
 from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.potential_kernels import LinearTerms
 from duelist.posteriors.priors import Prior
 from duelist.posteriors.terms import PriorTerm
 from duelist.preferences.table_loss import TableLoss
@@ -31,6 +33,11 @@ class TablePotential(LinearPotential):
     def outside_kernels(self) -> bool:
         """Kernels know nothing of the table."""
         return True
+
+    @property
+    def packed_but_open_sets(self) -> LinearTerms:
+        """Refused: a kernel would take the prior for the whole posterior."""
+        raise InvalidInputError("the potential of a table is evaluated by NumPy; kernels need a LinearPotential of its terms.")
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both at theta (lanes, 1, dim); infinite, with no meaning of the gradient, outside the prior's ball."""
