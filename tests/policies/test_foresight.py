@@ -118,6 +118,32 @@ def test_a_question_about_arms_that_do_not_come_back_is_worth_its_gain_once() ->
     assert worth(1.0) < 0.0 < worth(100.0 * 199 ** (1 / 3))
 
 
+def test_what_an_answer_is_worth_to_other_arms_is_the_gain_on_those() -> None:
+    rng, policy, streams = np.random.default_rng(8), duelist.Foresight(horizon=50), Streams(0, [0])
+    before, now = rng.standard_normal((2, 5, 2))
+    _, state = policy.choose(policy.start(Problem(dim=2), streams), FiniteActions(before), streams)
+    # Far away the same contrasts, and nothing learnt: before is worth as much as now.
+    _, moved = policy.choose(state, FiniteActions(before + 100.0), streams)
+    own, other, rounds = moved.gained[0]
+    assert rounds == 1.0
+    assert own == pytest.approx(other, rel=1e-9)
+    duels, state = policy.choose(state, FiniteActions(now), streams)
+    z = now[duels.first[0]] - now[duels.second[0]]
+    base = float(base_ridge(FiniteActions(before))[0])
+    per_play = {}
+    for name, arms in (("own", now), ("other", before)):
+        weights = np.where(np.exp(LOG_PRIOR) < 0.01 * np.exp(LOG_PRIOR).sum(), 0.0, np.exp(LOG_PRIOR))
+        by_plays = []
+        for m in (1.0, 4.0, 16.0):
+            scales = [math.sqrt(m / 4 / (1 + m / 4 * float(z @ z) / ridge)) / ridge for ridge in base * FACTORS]
+            gains = [gain_by_integration(np.zeros(5), scale * (arms @ z)) for scale in scales]
+            by_plays.append(float(np.average(gains, weights=weights)) / m)
+        per_play[name] = by_plays
+    chosen = int(np.argmax([g * (49 - m) for g, m in zip(per_play["own"], (1.0, 4.0, 16.0), strict=True)]))
+    assert state.gained[0, 0] == pytest.approx(per_play["own"][chosen], rel=1e-5)
+    assert state.gained[0, 1] == pytest.approx(per_play["other"][chosen], rel=1e-5)
+
+
 def evidence_of(ridge: float, base: float, signed: FloatArray) -> tuple[float, FloatArray]:
     """Laplace's log evidence of a ridge with its prior, and the fit, by a general minimiser."""
     dim = signed.shape[1]

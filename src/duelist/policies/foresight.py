@@ -26,7 +26,7 @@ from duelist.core.streams import Streams
 from duelist.policies.finite import require_finite
 from duelist.policies.foresight_kernels import foresight_lanes
 from duelist.policies.prior_scale import FACTORS, LOG_PRIOR, base_ridge, refit_scales, set_weights
-from duelist.policies.returning_arms import share_seen
+from duelist.policies.returning_arms import carried_over, share_seen
 from duelist.policies.ucb import SAME_ARM, candidates
 
 _BATCHES: FloatArray = np.array([4.0**power for power in range(5)])  # 1, 4, 16, 64 and 256 plays ahead
@@ -49,8 +49,10 @@ class ForesightState(NamedTuple):
         explored: (lanes,) rounds in which a pair was worth its cost.
         settled: (lanes,) the leader where nothing was worth its cost with the arms of `offered` and nothing was learnt since,
             else -1. The rounds that are left only become fewer, so it need not be worked out again.
-        offered: (lanes, n_arms, dim) the arms offered last; no arms before the first.
+        offered: (lanes, dim, n_arms) the arms offered last; no arms before the first.
         digest: of these arms, as hexadecimal digits.
+        gained: (lanes, 3) over rounds with new arms: what their pairs were worth to their own arms, to those of the round
+            before, and how many there were.
         fitted_at: duels learnt when all scales were last fitted.
         asked: pairs asked for so far; it names the next random numbers.
         horizon: rounds to be played; 0 for unknown.
@@ -69,6 +71,7 @@ class ForesightState(NamedTuple):
     settled: IntArray
     offered: FloatArray
     digest: str
+    gained: FloatArray
     fitted_at: int
     asked: int
     horizon: int
@@ -122,8 +125,9 @@ class Foresight:
             unconverged=np.zeros(lanes),
             explored=np.zeros(lanes),
             settled=np.full(lanes, -1),
-            offered=np.zeros((lanes, 0, dim)),
+            offered=np.zeros((lanes, dim, 0)),
             digest="",
+            gained=np.zeros((lanes, 3)),
             fitted_at=0,
             asked=0,
             horizon=self.horizon or problem.horizon or 0,
@@ -148,15 +152,20 @@ class Foresight:
         # With other arms, or with a horizon that moves away, what was not worth its cost may be now.
         same = digest == state.digest and state.horizon > 0 and not state.different
         settled = state.settled.copy() if same else np.full(finite.lanes, -1)
-        # Only a question about arms that come back can be closed early; with other arms each round a gain is what it is.
-        back = np.ones(finite.lanes) if digest == state.digest else share_seen(finite.features, state.offered)
-        factor = 1.0 + back * (state.optimism * float(remaining) ** (1 / 3) - 1.0)
+        # A question is about a pair of arms. Only one that comes back can be closed early; else it serves other arms too.
+        back = np.ones(finite.lanes) if digest == state.digest else share_seen(finite.columns, state.offered)
+        carried = carried_over(state.gained)
+        factor = carried + back**2 * (state.optimism * float(remaining) ** (1 / 3) - carried)
+        before = state.offered[:, :, :0] if digest == state.digest else state.offered
+        gained = np.empty((finite.lanes, 3))
         foresight_lanes(
             first,
             second,
             settled,
             columns,
             priority,
+            np.ascontiguousarray(before),
+            gained,
             state.theta,
             state.whitener,
             state.weights,
@@ -170,8 +179,9 @@ class Foresight:
         state = state._replace(
             asked=state.asked + 1,
             settled=settled,
-            offered=finite.features,
+            offered=finite.columns,
             digest=digest,
+            gained=state.gained + gained,
             explored=state.explored + (settled < 0),
         )
         return duels_between(finite, first, second), state

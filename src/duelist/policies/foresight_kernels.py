@@ -11,6 +11,7 @@ lines, exact in closed form. Over a mixture of posteriors (`duelist.policies.pri
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -182,6 +183,69 @@ def gains_into(
                 gains[b] += weights[g] * envelope_gain(heights[g], slopes, order, n, scale, stack, cuts)
 
 
+class Elsewhere(NamedTuple):
+    """Working memory for the gain on other arms."""
+
+    utilities: FloatArray  # (ridges, m)
+    whitened: FloatArray  # (ridges, dim, m)
+    mean: FloatArray  # (m,)
+    slopes: FloatArray  # (m,)
+    order: IntArray  # (m,)
+    stack: IntArray  # (m,)
+    cuts: FloatArray  # (m,)
+
+
+@part
+def room_for(n_ridges: int, dim: int, m: int) -> Elsewhere:
+    """Working memory for m other arms."""
+    return Elsewhere(
+        np.empty((n_ridges, m)),
+        np.empty((n_ridges, dim, m)),
+        np.empty(m),
+        np.empty(m),
+        np.empty(m, np.int64),
+        np.empty(m, np.int64),
+        np.empty(m),
+    )
+
+
+@part
+def gain_elsewhere(
+    before: FloatArray,
+    theta: FloatArray,
+    whitener: FloatArray,
+    weights: FloatArray,
+    utilities: FloatArray,
+    whitened: FloatArray,
+    one: int,
+    other: int,
+    plays: float,
+    room: Elsewhere,
+) -> float:
+    """What so many plays of a pair add to the best mean of other arms, `before` (dim, m), averaged over ridges.
+
+    utilities (ridges, n_arms) and whitened (ridges, dim, n_arms) are those of the pair's own set.
+    """
+    average_utilities(room.mean, room.utilities, room.whitened, before, theta, whitener, weights)
+    dim, m = before.shape
+    total = 0.0
+    for g in range(weights.shape[0]):
+        if weights[g] > 0.0:
+            spread = 0.0
+            room.slopes[:] = 0.0
+            for i in range(dim):
+                difference = whitened[g, i, one] - whitened[g, i, other]
+                spread += difference * difference
+                for k in range(m):
+                    room.slopes[k] += room.whitened[g, i, k] * difference
+            sort_into(room.order, room.slopes, m)
+            e = math.exp(-abs(utilities[g, one] - utilities[g, other]))
+            informative = plays * e / ((1.0 + e) * (1.0 + e))
+            scale = math.sqrt(informative / (1.0 + informative * spread))
+            total += weights[g] * envelope_gain(room.utilities[g], room.slopes, room.order, m, scale, room.stack, room.cuts)
+    return total
+
+
 @kernel
 def foresight_lanes(
     first: IntArray,
@@ -189,6 +253,8 @@ def foresight_lanes(
     settled: IntArray,
     columns: FloatArray,
     priority: FloatArray,
+    before: FloatArray,
+    gained: FloatArray,
     theta: FloatArray,
     whitener: FloatArray,
     weights: FloatArray,
@@ -202,7 +268,8 @@ def foresight_lanes(
     """Fill the pair of the highest net value a round, or the leader against itself where none is worth its cost.
 
     settled (lanes,) holds the leader of a lane that need not be looked at again, or -1; it is set where nothing was worth its
-    cost. batches are numbers of plays, all below `remaining`.
+    cost. batches are numbers of plays, all below `remaining`. gained (lanes, 3) is filled with the gain a play of the pair, on
+    these arms and on others, `before` (lanes, dim, m), and 1; with zeros for a leader against itself, or if m is 0.
     """
     lanes, dim, n_arms = columns.shape
     n_ridges, room = theta.shape[1], min(most, n_arms)
@@ -211,6 +278,8 @@ def foresight_lanes(
     covariance, heights = np.empty((n_ridges, room, room)), np.empty((n_ridges, room))
     gains, slopes, by_slope = np.empty(batches.shape[0]), np.empty(room), np.empty(room, np.int64)
     stack, cuts = np.empty(room, np.int64), np.empty(room)
+    elsewhere = room_for(n_ridges, dim, before.shape[2])
+    gained[:] = 0.0
     for lane in range(lanes):
         if settled[lane] >= 0:
             first[lane], second[lane] = settled[lane], settled[lane]
@@ -223,18 +292,27 @@ def foresight_lanes(
         for k in range(n):
             heights[:, k] = utilities[:, chosen[k]]
         best, best_priority, one, other = 0.0, -1.0, leader, leader
+        best_gain, best_plays = 0.0, 1.0
         for i in range(n):
             for j in range(i):
                 gains_into(gains, batches, heights, covariance, mixture, i, j, n, slopes, by_slope, stack, cuts)
                 cost = mean[leader] - 0.5 * (mean[chosen[i]] + mean[chosen[j]])
-                worth = -math.inf
+                worth, gain, plays = -math.inf, 0.0, 1.0
                 for b in range(batches.shape[0]):
-                    worth = max(worth, optimism[lane] * gains[b] * (remaining - batches[b]) / batches[b] - cost)
+                    value = optimism[lane] * gains[b] * (remaining - batches[b]) / batches[b] - cost
+                    if value > worth:
+                        worth, gain, plays = value, gains[b], batches[b]
                 tie_break = priority[lane, chosen[i]] + priority[lane, chosen[j]]
                 slack = TIE * (1.0 + abs(best))
                 if worth > best + slack or (worth > best - slack and worth > 0.0 and tie_break > best_priority):
                     best, best_priority, one, other = worth, tie_break, chosen[i], chosen[j]
+                    best_gain, best_plays = gain, plays
         settled[lane] = leader if one == other else -1
+        if before.shape[2] > 0 and one != other:
+            gain = gain_elsewhere(
+                before[lane], theta[lane], whitener[lane], mixture, utilities, whitened, one, other, best_plays, elsewhere
+            )
+            gained[lane, 0], gained[lane, 1], gained[lane, 2] = best_gain / best_plays, gain / best_plays, 1.0
         if different and one == other:
             other = order[1]  # the most promising challenger; the leader comes first
         gap = mean[other] - mean[one]
