@@ -78,11 +78,10 @@ def test_sampling_a_posterior_compiles_no_kernel_twice_and_none_of_the_tilt(tmp_
     assert not {"_add_ellipsoid", "first_maximum", "pull_into_ball"} & set(found)
 
 
-def test_a_short_run_on_a_long_table_compiles_nothing_but_its_random_numbers(tmp_path: Path) -> None:
+def test_a_short_run_on_a_long_table_compiles_nothing(tmp_path: Path) -> None:
     table = "np.random.default_rng(0).normal(size=(1200, 3)), np.resize([1, -1], 1200)"
     code = f"import duelist, numpy as np, warnings; warnings.simplefilter('ignore')\nduelist.sample_posterior({table}, draws=8)"
-    random_numbers = {"mala_randomness", "fill_normals", "philox", "to_unit", "first_block"}
-    assert set(compilations(code, tmp_path)) == random_numbers
+    assert compilations(code, tmp_path) == {}
 
 
 def test_playing_fgts_compiles_no_kernel_twice(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ import pytest
 
 from duelist.core.errors import InvalidInputError
 from duelist.core.statistics import Statistics
+from duelist.core.streams import Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
 from duelist.posteriors.table_potential import TablePotential, table_loss
 from duelist.posteriors.terms import PreferenceTerm, PriorTerm
 from duelist.samplers import offline
+from duelist.samplers.any_potential import mala_randomness, randomness_in_numpy
 from duelist.samplers.curvature import renewed, unknown_curvature
 from duelist.samplers.diagnostics import PosteriorDraws
 from duelist.samplers.mala import MALA
@@ -65,6 +67,16 @@ def test_the_curvature_in_numpy_is_the_compiled_one(prior: Prior) -> None:
     np.testing.assert_allclose(found.mode, expected.mode, rtol=1e-9)
     np.testing.assert_allclose(found.whitener, expected.whitener, rtol=1e-9, atol=1e-15)
     assert found.observations == expected.observations
+
+
+@pytest.mark.parametrize("dim", [1, 4, 10])
+def test_random_numbers_in_numpy_are_those_of_the_kernel(dim: int) -> None:
+    keys = Streams(7, [0, 5]).keys("sampler")
+    (noise, uniforms), (plain_noise, plain_uniforms) = ((np.empty((2, 3, 6, dim)), np.empty((2, 3, 6))) for _ in range(2))
+    mala_randomness(noise, uniforms, keys, 11, 2)
+    randomness_in_numpy(plain_noise, plain_uniforms, keys, 11, 2)
+    np.testing.assert_allclose(plain_noise, noise, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(plain_uniforms, uniforms)
 
 
 def drawn(prior: Prior, seed: int = 2) -> PosteriorDraws:

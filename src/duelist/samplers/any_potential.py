@@ -5,6 +5,7 @@ The random numbers are those of the compiled sampler, so on a potential that bot
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -53,6 +54,22 @@ def mala_randomness(noise: FloatArray, uniforms: FloatArray, keys: Keys, round_:
                 )
 
 
+def randomness_in_numpy(noise: FloatArray, uniforms: FloatArray, keys: Keys, round_: int, first_substream: int) -> None:
+    """`mala_randomness` without a kernel: the same numbers up to rounding, with nothing to compile, but slow for few steps."""
+    lanes, chains, steps, dim = noise.shape
+    blocks = -(-dim // 4)
+    for lane in range(lanes):
+        for chain in range(chains):
+            counter = np.array([0, round_, first_substream + chain, 0], dtype=np.uint64)
+            words = np.random.Philox(key=keys[lane], counter=counter).random_raw(4 * (blocks + 1) * steps)
+            units = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+            units = units.reshape(steps, blocks + 1, 2, 2)
+            radius, angle = np.sqrt(-2.0 * np.log(units[:, :-1, :, 0])), 2.0 * np.pi * units[:, :-1, :, 1]
+            normals = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
+            noise[lane, chain] = normals.reshape(steps, -1)[:, :dim]
+            uniforms[lane, chain] = units[:, -1, 0, 0]
+
+
 def mala_walk(
     potential: AnyPotential,
     position: FloatArray,
@@ -65,6 +82,7 @@ def mala_walk(
     steps: int,
     keep_every: int = 1,
     kept: int = 0,
+    randomness: Callable[[FloatArray, FloatArray, Keys, int, int], None] = mala_randomness,
 ) -> Walk:
     """Take `steps` steps with every chain.
 
@@ -79,10 +97,11 @@ def mala_walk(
         steps: how many.
         keep_every: how many steps apart the kept positions are.
         kept: how many to keep.
+        randomness: fills noise and uniforms; `randomness_in_numpy` where nothing should be compiled.
     """
     lanes, chains, dim = position.shape
     noise, uniforms = np.empty((lanes, chains, steps, dim)), np.empty((lanes, chains, steps))
-    mala_randomness(noise, uniforms, keys, round_, first_substream)
+    randomness(noise, uniforms, keys, round_, first_substream)
     path, energy = np.empty((lanes, chains, kept, dim)), np.empty((lanes, chains, kept))
     h = np.exp(log_step)[..., None]
     half = 0.5 * h

@@ -27,7 +27,8 @@ from duelist.core.streams import Keys, Streams
 from duelist.posteriors.potential import LinearPotential
 from duelist.posteriors.potential_kernels import LinearTerms, scratch_for, value_and_gradient
 from duelist.posteriors.priors import Prior
-from duelist.samplers.any_potential import mala_walk
+from duelist.posteriors.table_potential import TablePotential
+from duelist.samplers.any_potential import mala_randomness, mala_walk, randomness_in_numpy
 from duelist.samplers.base import Trace, prior_draws
 from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
 from duelist.samplers.expansion import Expansion, no_expansion, shaped
@@ -221,6 +222,7 @@ class MALA:
             steps=steps,
             keep_every=self.steps,
             kept=draws,
+            randomness=randomness_in_numpy if isinstance(potential, TablePotential) else mala_randomness,
         )
         if not np.isfinite(walk.started_at).all():
             raise _not_finite(int(np.argmin(np.isfinite(walk.started_at).all(axis=1))))
