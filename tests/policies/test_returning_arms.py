@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelist.policies.returning_arms import carried_over, share_seen
+from duelist.core.actions import FiniteActions
+from duelist.core.checks import FloatArray
+from duelist.policies import returning_arms
+from duelist.policies.prior_scale import base_ridge
+from duelist.policies.returning_arms import carried_over
 
 RNG = np.random.default_rng(3)
 BEFORE = RNG.standard_normal((2, 6, 12))
+
+
+def share_seen(now: FloatArray, before: FloatArray) -> FloatArray:
+    features = np.ascontiguousarray(np.swapaxes(now, 1, 2))
+    return returning_arms.share_seen(now, before, base_ridge(FiniteActions(features)))
 
 
 def test_a_set_in_another_order_came_back_and_so_did_one_with_a_little_noise() -> None:

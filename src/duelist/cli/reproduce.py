@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from duelist.cli.family_plan import LINE_UPS, family_plan
+from duelist.cli.folders import make_folder
 from duelist.cli.main import EXIT_INTERRUPTED
 from duelist.cli.plan import Plan
 from duelist.core.checks import one_of, whole_number
@@ -90,7 +91,7 @@ def reproduce(
         if only or policies:
             raise InvalidInputError(f"--only and --policies choose among the problem families; got them with {figure!r}.")
     folder = out or Path("results") / plan.folder / ("quick" if quick else "")
-    _make_folder(folder)
+    make_folder(folder)
     started = time.perf_counter()
     results: dict[Any, Any] = {}
 
@@ -203,15 +204,6 @@ def _verdict_lines(verdicts: list[Any]) -> Table:
 
 def _command() -> str:
     return " ".join(["duelist", *sys.argv[1:]])
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(
-            f"--out must be a folder that can be written to; got {str(folder)!r} ({error.strerror}). Name another."
-        ) from error
 
 
 def _require_pyarrow() -> None:

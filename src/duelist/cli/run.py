@@ -9,11 +9,11 @@ import click
 from rich.console import Console
 
 from duelist.cli.display import ProgressDisplay, result_table
+from duelist.cli.folders import make_folder
 from duelist.cli.main import EXIT_INTERRUPTED
 from duelist.cli.run_files import write_results, write_settings
 from duelist.cli.specs import default_specs, parse_policies
 from duelist.core.checks import whole_number
-from duelist.core.errors import InvalidInputError
 from duelist.environments.linear_duels import LinearDuels
 from duelist.experiments.compare import Comparison
 from duelist.experiments.simulate import simulate
@@ -87,7 +87,7 @@ def run(
     for name, value in (("rounds", rounds), ("trials", trials), ("workers", 1 if workers is None else workers)):
         whole_number(name, value, at_least=1)
     whole_number("seed", seed)
-    _make_folder(folder)
+    make_folder(folder)
     figure = _can_plot()
 
     comparison = Comparison({})
@@ -112,15 +112,6 @@ def run(
             f"Kept {done} of {len(policies)} policies" + (f" in {folder}." if done else ": nothing was written."), err=True
         )
         click.get_current_context().exit(EXIT_INTERRUPTED)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(
-            f"--out must be a folder that can be written to; got {str(folder)!r} ({error.strerror}). Name another."
-        ) from error
 
 
 def _can_plot() -> bool:

@@ -24,8 +24,8 @@ _WEYL_0 = np.uint64(0x9E3779B97F4A7C15)
 _WEYL_1 = np.uint64(0xBB67AE8584CAA73B)
 _ROUNDS = 10
 # 52 bits and a half: with 53 the largest word would round up to exactly 1.
-_TO_UNIT = 2.0**-52
-_SHIFT = np.uint64(12)
+TO_UNIT = 2.0**-52
+SHIFT = np.uint64(12)
 
 
 def _typed_high_word(_context: Any, _left: Any, _right: Any) -> Any:
@@ -59,7 +59,7 @@ def philox(key: Any, block: Any, round_: Any, substream: Any) -> tuple[Any, Any,
 @part
 def to_unit(word: Any) -> float:
     """A uniform in (0, 1) that is never 0 or 1, so its logarithm is finite."""
-    return (float(word >> _SHIFT) + 0.5) * _TO_UNIT
+    return (float(word >> SHIFT) + 0.5) * TO_UNIT
 
 
 @part

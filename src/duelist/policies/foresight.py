@@ -149,14 +149,16 @@ class Foresight:
         first, second = np.empty(finite.lanes, dtype=np.int64), np.empty(finite.lanes, dtype=np.int64)
         remaining = max(state.horizon - state.asked, 0) if state.horizon else state.asked + _UNKNOWN_HORIZON
         digest = finite.digest.hex()
+        same_arms = digest == state.digest
         # With other arms, or with a horizon that moves away, what was not worth its cost may be now.
-        same = digest == state.digest and state.horizon > 0 and not state.different
-        settled = state.settled.copy() if same else np.full(finite.lanes, -1)
-        # A question is about a pair of arms. Only one that comes back can be closed early; else it serves other arms too.
-        back = np.ones(finite.lanes) if digest == state.digest else share_seen(finite.columns, state.offered)
-        carried = carried_over(state.gained)
-        factor = carried + back**2 * (state.optimism * float(remaining) ** (1 / 3) - carried)
-        before = state.offered[:, :, :0] if digest == state.digest else state.offered
+        keep = same_arms and state.horizon > 0 and not state.different
+        settled = state.settled.copy() if keep else np.full(finite.lanes, -1)
+        factor = state.optimism * float(remaining) ** (1 / 3)
+        before = state.offered[:, :, :0]
+        if not same_arms:
+            # A question is about a pair of arms. Only one that comes back can be closed early; else it serves other arms too.
+            back, carried = share_seen(columns, state.offered, base_ridge(finite)), carried_over(state.gained)
+            factor, before = carried + back**2 * (factor - carried), state.offered
         gained = np.empty((finite.lanes, 3))
         foresight_lanes(
             first,
@@ -179,7 +181,7 @@ class Foresight:
         state = state._replace(
             asked=state.asked + 1,
             settled=settled,
-            offered=finite.columns,
+            offered=columns,
             digest=digest,
             gained=state.gained + gained,
             explored=state.explored + (settled < 0),

@@ -10,26 +10,25 @@ _CLOSE = 0.1  # of the typical distance between two arms: nearer than that an ar
 _BELIEF = 10.0  # rounds that speak for a gain being worth as much to other arms, before any were seen
 
 
-def share_seen(now: FloatArray, before: FloatArray) -> FloatArray:
+def share_seen(now: FloatArray, before: FloatArray, spread: FloatArray) -> FloatArray:
     """(lanes,) the share of the arms (lanes, dim, n_arms) that have one of those before, (lanes, dim, m), close by.
 
-    Close, not equal: contexts that hardly vary offer the same arms for every purpose. With nothing before, all count as seen,
-    for nothing says that arms change.
+    spread (lanes,) is the mean squared distance of the arms now to their centre. Close, not equal: contexts that hardly vary
+    offer the same arms for every purpose. With nothing before, all count as seen, for nothing says that arms change.
 
     Example:
         >>> import numpy as np
         >>> before = np.array([[[0.0, 4.0, 0.0], [0.0, 0.0, 4.0]]])
         >>> now = np.array([[[0.0, 4.0, 9.0], [0.0, 0.1, 9.0]]])
-        >>> share_seen(now, before).round(2).tolist()
+        >>> share_seen(now, before, np.array([24.0])).round(2).tolist()
         [0.67]
     """
     if before.shape[2] == 0:
         return np.ones(len(now))
     squares, squares_before = (now**2).sum(axis=1), (before**2).sum(axis=1)
     apart = squares[:, :, None] + squares_before[:, None, :] - 2.0 * np.swapaxes(now, 1, 2) @ before
-    centred = now - now.mean(axis=2, keepdims=True)
-    typical = 2.0 * (centred**2).sum(axis=1).mean(axis=1)  # mean squared distance between two arms
-    return np.asarray((apart.min(axis=2) <= _CLOSE**2 * typical[:, None]).mean(axis=1))
+    typical = 2.0 * spread[:, None]  # mean squared distance between two arms
+    return np.asarray((apart.min(axis=2) <= _CLOSE**2 * typical).mean(axis=1))
 
 
 def carried_over(gained: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from duelist.core.checks import FloatArray
 from duelist.core.compiled import kernel
-from duelist.core.philox import fill_normals, first_block
+from duelist.core.philox import SHIFT, TO_UNIT, fill_normals, first_block
 from duelist.core.streams import Keys
 
 
@@ -62,7 +62,7 @@ def randomness_in_numpy(noise: FloatArray, uniforms: FloatArray, keys: Keys, rou
         for chain in range(chains):
             counter = np.array([0, round_, first_substream + chain, 0], dtype=np.uint64)
             words = np.random.Philox(key=keys[lane], counter=counter).random_raw(4 * (blocks + 1) * steps)
-            units = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+            units = ((words >> SHIFT).astype(np.float64) + 0.5) * TO_UNIT
             units = units.reshape(steps, blocks + 1, 2, 2)
             radius, angle = np.sqrt(-2.0 * np.log(units[:, :-1, :, 0])), 2.0 * np.pi * units[:, :-1, :, 1]
             normals = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)

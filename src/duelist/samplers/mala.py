@@ -7,7 +7,7 @@ In coordinates phi = L^T theta, with L L^T the curvature, the posterior is close
 accepted with the Metropolis-Hastings probability of its Langevin proposal. The accept step removes the bias that plain
 Langevin has at any step size, also where the potential has the kinks of the Feel-Good maximum or the wall of a ball.
 
-Reference: Roberts & Tweedie (1996); the step scale 1.65 d^(-1/6) and the target 0.574 are those of Roberts & Rosenthal (1998).
+Reference: Roberts & Tweedie (1996).
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from duelist.samplers.any_potential import mala_randomness, mala_walk, randomnes
 from duelist.samplers.base import Trace, prior_draws
 from duelist.samplers.curvature import Curvature, renewed, unknown_curvature
 from duelist.samplers.expansion import Expansion, no_expansion, shaped
-
-_TARGET_ACCEPTANCE = 0.574
-_ADAPTATION_DECAY = 0.6  # Robbins-Monro gain (1 + calls)^-0.6: adapts for ever, ever less
+from duelist.samplers.step_size import adapted, first_step
 
 
 class MALAChains(NamedTuple):
@@ -149,7 +147,7 @@ class MALA:
     def start(self, prior: Prior, streams: Streams, *, chains: int, dim: int) -> MALAChains:
         """Chains at independent draws from the prior."""
         lanes = len(streams)
-        h = 1.65 * dim ** (-1 / 6) if self.step_size is None else self.step_size
+        h = first_step(dim) if self.step_size is None else self.step_size
         return MALAChains(
             position=prior_draws(prior, streams, chains=chains, dim=dim),
             log_step=np.full((lanes, chains), math.log(h)),
@@ -165,8 +163,7 @@ class MALA:
     ) -> MALAChains:
         """Take `steps` steps with every chain, then adapt the step size."""
         moved, acceptance, _ = self._move(potential, chains, streams, round_, attempt, draws=0)
-        gain = (1.0 + chains.calls) ** -_ADAPTATION_DECAY
-        return moved._replace(log_step=chains.log_step + gain * (acceptance - _TARGET_ACCEPTANCE))
+        return moved._replace(log_step=adapted(chains.log_step, acceptance, chains.calls))
 
     def trace(
         self, potential: LinearPotential, chains: MALAChains, streams: Streams, round_: int, draws: int

@@ -15,9 +15,8 @@ from duelist.core.checks import FloatArray
 from duelist.core.streams import Streams
 from duelist.posteriors.priors import Prior
 from duelist.samplers.base import prior_draws
+from duelist.samplers.step_size import adapted, first_step
 
-_TARGET_ACCEPTANCE = 0.574
-_ADAPTATION_DECAY = 0.6
 _RENEW_AFTER = 1.3  # the curvature is computed again when there are so many times the answers it was computed from
 
 
@@ -50,7 +49,7 @@ def at_the_prior(prior: Prior, streams: Streams, *, chains: int, dim: int) -> St
     scale = 1.0 / math.sqrt(max(float(prior.precision), 1.0 / float(prior.radius) ** 2))
     return Stepping(
         position=prior_draws(prior, streams, chains=chains, dim=dim),
-        log_step=np.full((lanes, chains), math.log(1.65 * dim ** (-1 / 6))),
+        log_step=np.full((lanes, chains), math.log(first_step(dim))),
         whitener=np.repeat(scale * np.eye(dim)[None], lanes, axis=0),
         whitened_at=0,
         accepted=np.zeros((lanes, chains)),
@@ -73,10 +72,9 @@ def whiteners(curvatures: FloatArray) -> FloatArray:
 
 def stepped(chains: S, position: FloatArray, acceptance: FloatArray, whitener: FloatArray, whitened_at: int) -> S:
     """The chains where a walk led them, with a step adapted towards an acceptance of 0.574."""
-    gain = (1.0 + chains.calls) ** -_ADAPTATION_DECAY
     return chains._replace(
         position=position,
-        log_step=chains.log_step + gain * (acceptance - _TARGET_ACCEPTANCE),
+        log_step=adapted(chains.log_step, acceptance, chains.calls),
         whitener=whitener,
         whitened_at=whitened_at,
         accepted=chains.accepted + acceptance,
