@@ -1,7 +1,7 @@
 """Regret of the six baselines on the paper's problem, at every radius of the paper's grid and of a finer one.
 
 A policy plays all its radii and instances as one run, one lane each, so that every radius meets the same instances with the
-same noise. Lanes go to a CSV file; the table shows the best radius of each grid, judged by the mean, beside the spread.
+same noise. Lanes go to a CSV file; the table shows the best radius of each grid, judged by the mean, and the spread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import duelist
-from duelist.core.checks import FloatArray
+from duelist.typing import FloatArray
 
 PAPER_GRID = (0.01, 0.1, 1.0, 10.0)
 FINER_GRID = (2.0, 3.0, 5.0, 7.0)

@@ -22,9 +22,12 @@ from rich.table import Table
 
 import duelist
 from duelist.policies.base import Policy
-from fgts_speed import Figure
-from growth import measure_growth
-from plain_maxpairucb import check_yardstick, plain_runs_apart
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.fgts_speed import Figure
+from benchmarks.growth import measure_growth
+from benchmarks.plain_maxpairucb import check_yardstick, plain_runs_apart
 
 DIM, ARMS, HORIZON, TRIALS, PLAIN_TRIALS = 10, 32, 2500, 30, 4
 # The grid on which most lanes still learn at the end; lanes of small radii settle early and cost less.
@@ -79,7 +82,7 @@ def measure_speed() -> list[Figure]:
     for name, policy in (LAYERED | OTHERS).items():
         cost = cost_of(policy)
         figures.append(
-            Figure(f"{name}: processor time / MaxPairUCB", cost.cpu / pair.cpu, 3.0, "", f"{1000 * cost.cpu:.0f} ms a run")
+            Figure(f"{name}: processor time / MaxPairUCB", cost.cpu / pair.cpu, 3.0, "", f"{1000 * cost.cpu:.0f} ms per run")
         )
     return figures
 
@@ -87,7 +90,7 @@ def measure_speed() -> list[Figure]:
 def measure_rounds() -> list[Figure]:
     """Late rounds against early ones: fixed arms, and fresh arms every round."""
     figures = []
-    policies: dict[str, Policy] = {"MaxPairUCB": duelist.MaxPairUCB(), "MaxInP": duelist.MaxInP(), "StaD": duelist.StaD()}
+    policies: dict[str, Policy[Any]] = {"MaxPairUCB": duelist.MaxPairUCB(), "MaxInP": duelist.MaxInP(), "StaD": duelist.StaD()}
     for name, policy in policies.items():
         fixed = measure_growth(policy, late=20_000, window=600)
         figures.append(

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-# The problems live beside the tests that use them.
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "statistical"))
-
-from reference_problems import REFERENCES, Reference, stored
+# The problems are next to the tests that use them.
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from duelist.core.streams import Streams
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
@@ -26,10 +24,11 @@ from duelist.samplers.calibration.joint_model import JointModel
 from duelist.samplers.calibration.ranks import truth_ranks, uniformity
 from duelist.samplers.calibration.stationarity import joint_test
 from duelist.samplers.calibration.stein import stein_test
-from duelist.samplers.curvature import renewed, unknown_curvature
+from duelist.samplers.curvature import refresh_curvature, unknown_curvature
 from duelist.samplers.diagnostics import PoorSamplingWarning
-from duelist.samplers.offline import FeelGood, sample_posterior
+from duelist.samplers.posterior import FeelGood, sample_posterior
 from duelist.samplers.registry import SAMPLERS, sampler_named
+from tests.support.reference_problems import REFERENCES, Reference, stored
 
 ALARM = 0.001
 # The paper's recipe freezes by design; as an offline sampler it would only show where it was put.
@@ -93,7 +92,7 @@ def stein_p_value(sampler: Sampler, lanes: int = 1000) -> float:
     chains = sampler.start(potential.prior, streams, chains=1, dim=4)
     for call in range(80):
         chains = sampler.advance(potential, chains, streams, call)
-    whitener = renewed(unknown_curvature(lanes, 4), potential).whitener[0]
+    whitener = refresh_curvature(unknown_curvature(lanes, 4), potential).whitener[0]
     return stein_test(chains.position[:, 0], potential.gradient(chains.position)[:, 0], whitener).p_value
 
 

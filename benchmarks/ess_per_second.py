@@ -5,7 +5,7 @@ process, so importing, compiling, tuning, sampling and diagnosing are all in it,
 disk, so it is measured twice: with an empty cache (the first run after an installation) and with a filled one (every later
 run). NumPyro compiles in every process. What is spent once is spread over the draws, so several numbers of draws are run.
 
-NumPyro is not a dependency of duelist: install it beside it (`pip install numpyro`) to run this.
+NumPyro is not a dependency of duelist: install it separately (`pip install numpyro`) to run this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duelist.samplers.diagnostics import Diagnostics
 
 DIM, COMPARISONS, CHAINS = 10, 2_500, 4
-DRAWS = (1_000, 4_000, 25_000, 100_000)  # kept draws a chain
+DRAWS = (1_000, 4_000, 25_000, 100_000)  # kept draws per chain
 
 
 def table() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
@@ -42,7 +42,7 @@ def table() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
 
 def draw_with_mala(draws: int) -> tuple[npt.NDArray[np.float64], Diagnostics]:
     from duelist.samplers.mala import MALA
-    from duelist.samplers.offline import sample_posterior
+    from duelist.samplers.posterior import sample_posterior
 
     posterior = sample_posterior(*table(), sampler=MALA(steps=3), chains=CHAINS, draws=draws, warmup=100)
     return posterior.draws, posterior.diagnostics

@@ -1,7 +1,7 @@
-"""What the problem families cost: processor time a lane and round of every policy, and what all instances will take.
+"""What the problem families cost: processor time per lane and round of every policy, and what all instances will take.
 
-A few hundred rounds of every cell are played with the family's own horizon, on a few trials a setting. Where arms are fresh
-every round a round costs more the more came before, so the whole run is played on one trial a setting.
+A few hundred rounds of every cell are played with the family's own horizon, on a few trials per setting. Where arms are fresh
+every round a round costs more the more came before, so the whole run is played on one trial per setting.
 
 All settings play the design instances and at most three of a policy the final ones, which is what is counted.
 
@@ -15,9 +15,9 @@ import contextlib
 import time
 from dataclasses import replace
 
-from duelist.experiments.blocks import Block, Cell, blocks_of, first_cells, play
-from duelist.experiments.families import LINE_UP, STAGES, family_names, family_spec
-from duelist.experiments.spec import Spec
+from duelist.experiments.families.problems import LINE_UP, STAGES, family_names, family_spec
+from duelist.experiments.sweep.blocks import Block, Cell, first_cells, play, split_cell
+from duelist.experiments.sweep.spec import Spec
 
 ROUNDS, LANES = 300, 24
 JUDGED = 3  # settings of a policy on the final instances: the chosen one, the best over all families, the default
@@ -28,11 +28,11 @@ class EnoughPlayedError(Exception):
 
 
 def cost(spec: Spec, cell: Cell) -> float:
-    """Processor seconds a lane of a whole run."""
+    """Processor seconds per lane of a whole run."""
     fresh = bool(cell.environment.get("fresh_arms", False))
     rounds = spec.rounds if fresh else min(spec.rounds, ROUNDS)
     trials = 1 if fresh else max(2, LANES // len(cell.points))
-    block = blocks_of(spec, replace(cell, trials=tuple(range(trials))))[0]
+    block = split_cell(spec, replace(cell, trials=tuple(range(trials))))[0]
     marks: list[float] = []
 
     def tick(_amount: int) -> None:
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--stages", nargs="*", default=list(STAGES))
     options = parser.parse_args()
     total = 0.0
-    print("| family | policy | settings | us a lane and round | minutes |\n|---|---|---|---|---|")
+    print("| family | policy | settings | us per lane and round | minutes |\n|---|---|---|---|---|")
     for name in options.only or family_names():
         stages = [family_spec(name, stage, line_up=options.line_up) for stage in options.stages]
         trials = sum(spec.trials for spec in stages)

@@ -3,7 +3,7 @@
     duelist reproduce families --out results/families
     python benchmarks/families_page.py results/families
 
-copies the report and the figure to docs/results/families and replaces what stands between the marks in docs/which-policy.md.
+copies the report and the figure to docs/results/families and replaces the text between the marks in docs/which-policy.md.
 Nothing in those places is written by hand.
 """
 
@@ -19,25 +19,25 @@ START, END = "<!-- families: written by benchmarks/families_page.py -->", "<!-- 
 TABLES = ("Against the best tuned baseline", "One setting for all families")
 
 
-def summary_of(report: str) -> list[str]:
+def extract_summary(report: str) -> list[str]:
     """The paragraphs of the report's summary, up to its first table."""
     text = report.split("## Summary\n", 1)[1].split("\n### ", 1)[0]
     return [paragraph for paragraph in text.strip().split("\n\n") if paragraph]
 
 
-def table_of(report: str, title: str) -> str:
+def extract_table(report: str, title: str) -> str:
     """One table of the report with its note, without its heading."""
     text = report.split(f"### {title}\n\n", 1)[1]
     return "\n\n".join(text.split("\n\n")[:2])
 
 
-def filled(page: str, report: str) -> str:
+def fill_page(page: str, report: str) -> str:
     """The page with the summary, the tables and the figure of a report between its marks."""
     before, rest = page.split(START, 1)
     _, after = rest.split(END, 1)
     parts = [
-        *summary_of(report),
-        *(table_of(report, title) for title in TABLES),
+        *extract_summary(report),
+        *(extract_table(report, title) for title in TABLES),
         "![Regret of every policy over that of the best tuned baseline, family by family](results/families/families.png)",
         "Every family, setting and version: [the report](results/families/report.md).",
     ]
@@ -47,7 +47,7 @@ def filled(page: str, report: str) -> str:
 def main() -> None:
     source = Path(sys.argv[1])
     report = (source / "report.md").read_text(encoding="utf-8")
-    page = filled(PAGE.read_text(encoding="utf-8"), report)
+    page = fill_page(PAGE.read_text(encoding="utf-8"), report)
     HOME.mkdir(parents=True, exist_ok=True)
     for name in ("report.md", "families.png"):
         shutil.copyfile(source / name, HOME / name)

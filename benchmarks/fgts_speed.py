@@ -18,10 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 import duelist
-from growth import measure_growth
-from memory import KINDS, ROUNDS, peak_megabytes
-from plain_numpy import check_yardstick, plain_fgts_apart
-from start_up import measure_start_up
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.growth import measure_growth
+from benchmarks.memory import KINDS, ROUNDS, peak_megabytes
+from benchmarks.plain_numpy import check_yardstick, plain_fgts_apart
+from benchmarks.start_up import measure_start_up
 
 DIM, ARMS, HORIZON, STEPS, TRIALS = 10, 32, 2500, 20, 30
 
@@ -53,7 +56,7 @@ def measure_speed() -> list[Figure]:
     check_yardstick()
     plain = plain_fgts_apart(dim=DIM, arms=ARMS, rounds=HORIZON, steps=STEPS)
     figures = []
-    for what, policy in (("paper recipe, 20 steps a round", recipe), ("default FGTS (MALA)", duelist.FGTS())):
+    for what, policy in (("paper recipe, 20 steps per round", recipe), ("default FGTS (MALA)", duelist.FGTS())):
         duelist.simulate(policy, environment, rounds=2, trials=2, progress=False)
         cpu_started = time.process_time()
         run = duelist.simulate(policy, environment, rounds=HORIZON, trials=TRIALS, seed=0, progress=False)
@@ -61,14 +64,14 @@ def measure_speed() -> list[Figure]:
         regret = f"; regret {run.final_regret.mean():.0f}, mean of {TRIALS}; plain loop {plain.regret:.0f}, one trial"
         figures += [
             Figure(
-                f"{what}: processor time a trial / plain loop",
+                f"{what}: processor time per trial / plain loop",
                 cpu / plain.cpu_seconds,
                 1 / 12,
                 "",
                 f"{cpu:.3f} s / {plain.cpu_seconds:.1f} s{regret}",
             ),
             Figure(
-                f"{what}: wall time a trial / plain loop",
+                f"{what}: wall time per trial / plain loop",
                 wall / plain.seconds,
                 1 / 12,
                 "",
@@ -110,7 +113,7 @@ def measure_rest() -> list[Figure]:
 
 
 def table_of(figures: list[Figure]) -> Table:
-    """The figures for a person."""
+    """The measures as a table."""
     table = Table(title="FGTS: speed, growth, memory, start-up", title_justify="left")
     table.add_column("what")
     for heading in ("measured", "at most", "met"):

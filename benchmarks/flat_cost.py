@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from duelist.core.duels import duels_between
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
-from duelist.policies.fgts import FGTS
-from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
+from duelist.environments.linear import LinearDuels
+from duelist.history.duels import duels_between
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.posteriors.linear import LinearPotential, finite_tilt, likelihood_from
 from duelist.samplers.mala import MALA
 
 DIM, ARMS = 20, 32
@@ -77,12 +76,10 @@ def measure_error(rounds: int = 20_000, alpha: float = 0.1, trial: int = 0) -> N
     fast = run.policy.potential(run.state)
     sets = np.stack([run.instance.actions(t).columns[0] for t in range(rounds)])[None]
     full = LinearPotential(
-        PriorTerm(run.policy.prior),
-        PreferenceTerm(run.state.history.statistics, run.state.eta),
-        FeelGoodTerm(sets, np.ones(rounds), run.adversary, fast.mu),
-        lanes=1,
+        run.policy.prior,
+        likelihood_from(run.state.history.statistics, run.state.settings.eta),
+        finite_tilt(sets, np.ones(rounds), run.adversary, fast.mu),
         chains=2,
-        dim=DIM,
         observations=rounds,
     )
     sampler, streams = MALA(), Streams(1, [0])

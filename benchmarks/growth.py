@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
+from duelist.environments.linear import LinearDuels
+from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.base import Policy
-from duelist.policies.fgts import FGTS
 
 _WINDOW = 1000  # rounds measured in each of the two runs
 
@@ -25,7 +25,7 @@ class Growth(NamedTuple):
 class _LiveRun:
     """One lane that can be stepped and timed."""
 
-    def __init__(self, policy: Policy, environment: LinearDuels, seed: int) -> None:
+    def __init__(self, policy: Policy[Any], environment: LinearDuels, seed: int) -> None:
         self.policy, self.streams = policy, Streams(seed, [0])
         self.instance = environment.instance(self.streams)
         self.state: Any = policy.start(Problem(dim=environment.dim, horizon=None), self.streams)
@@ -49,7 +49,12 @@ class _LiveRun:
 
 
 def measure_growth(
-    policy: Policy | None = None, *, early: int = 1_000, late: int = 100_000, window: int = _WINDOW, fresh_arms: bool = False
+    policy: Policy[Any] | None = None,
+    *,
+    early: int = 1_000,
+    late: int = 100_000,
+    window: int = _WINDOW,
+    fresh_arms: bool = False,
 ) -> Growth:
     """Bring two runs to just before `early` and `late` rounds, then step them in turn, so that both meet the same machine.
 

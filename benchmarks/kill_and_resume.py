@@ -38,8 +38,8 @@ policy = "Uniform"
 
 CHILD = """
 import sys
-from duelist.experiments.runner import run_spec
-from duelist.experiments.spec_files import load_spec
+from duelist.experiments.sweep.runner import run_spec
+from duelist.experiments.sweep.spec import load_spec
 result = run_spec(load_spec(sys.argv[1]), sys.argv[2], workers=int(sys.argv[3]), progress=False)
 print(f"{result.computed} computed, {result.reused} reused, {len(result.problems)} problems", *result.problems, sep="\\n")
 """
@@ -76,7 +76,7 @@ def main() -> int:
                 child.wait()
                 killed += 1
             parts = list(Path(folder, f"killed{rounds_to_finish}", "parts").glob("*.parquet"))
-            half_written = list(Path(folder, f"killed{rounds_to_finish}", "parts").glob("unfinished-*"))
+            half_written = list(Path(folder, f"killed{rounds_to_finish}", "parts").glob(".*.part"))
             interrupted += bool(half_written)
             print(f"kill {killed:2d}: {len(parts)} parts finished, {len(half_written)} half written")
         same = []

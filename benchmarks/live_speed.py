@@ -13,9 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from duelist.cli.bench import fastest, speed_table
-from duelist.cli.rivals import CONTESTANTS
-from duelist.cli.speed import CLOCKS
+from duelist.cli.bench import CLOCKS, LEARNERS, measure_fastest, speed_table
 
 
 def main() -> None:
@@ -24,13 +22,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--dim", type=int, default=10)
     parser.add_argument("--arms", type=int, default=32)
-    parser.add_argument("--only", nargs="*", default=list(CONTESTANTS), choices=list(CONTESTANTS))
+    parser.add_argument("--only", nargs="*", default=list(LEARNERS), choices=list(LEARNERS))
     parser.add_argument("--out", type=Path, default=None, help="also write the table here, as Markdown")
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall")
     options = parser.parse_args()
     milestones = (*(t for t in (100, 500, 2500, 10_000, 50_000) if t < options.rounds), options.rounds)
     speeds = {
-        name: fastest(
+        name: measure_fastest(
             name,
             dim=options.dim,
             arms=options.arms,

@@ -11,11 +11,11 @@ import sys
 
 import numpy as np
 
-from duelist.core.duels import duels_between
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
-from duelist.policies.fgts import FGTS
+from duelist.environments.linear import LinearDuels
+from duelist.history.duels import duels_between
+from duelist.policies.algorithms.fgts import FGTS
 
 ROUNDS = 1_000_000
 DIM = 20

@@ -21,11 +21,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from duelist.core.checks import FloatArray
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
-from duelist.policies.maxpairucb import MaxPairUCB
+from duelist.environments.linear import LinearDuels
+from duelist.policies.algorithms.maxpairucb import MaxPairUCB
+from duelist.typing import FloatArray
 
 
 class PlainRun(NamedTuple):

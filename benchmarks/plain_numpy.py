@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.core.checks import FloatArray
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
-from duelist.policies.fgts import FGTS
+from duelist.environments.linear import LinearDuels
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.typing import FloatArray
 
 
 class PlainRun(NamedTuple):

@@ -14,10 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from duelist.service.start import warm_up
-from kill_harness import Memory, kill_once, last_check
+from duelist.service.bootstrap import warm_up
+from tests.support.kill_harness import Memory, kill_once, last_check
 
 
 def main() -> None:

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from kill_harness import KEY, ServiceProcess
+from tests.support.kill_harness import KEY, ServiceProcess
 
 
 class Connection:

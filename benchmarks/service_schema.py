@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from schema_fuzz import ARENA, fuzz
-from service_parts import running_service
+from tests.support.schema_fuzz import ARENA, fuzz
+from tests.support.services import running_service
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
     python examples/contexts.py
 
-Every user has a taste vector, every film a genre vector, and a user likes a film by how well the two fit, in a way that nobody
-tells the agent. With `features.outer` the agent learns which taste goes with which genre. With `features.concatenate` it
+Every user has a taste vector, every film a genre vector, and a user likes a film by how well the two fit, in a way that the
+agent does not know. With `features.outer` the agent learns which taste goes with which genre. With `features.concatenate` it
 cannot: the user's part is the same for both films of a duel and cancels, so all get the film that is best on average.
 """
 
@@ -20,7 +20,7 @@ TASTES, GENRES, FILMS = 3, 4, 20
 
 
 def play(make_features: Callable[[Any, Any], Any], *, rounds: int, seed: int = 0) -> float:
-    """How much utility a user loses against the best film, a round, over the last quarter."""
+    """Mean utility per round that a user loses against the best film, over the last quarter."""
     world = np.random.default_rng(seed)
     catalogue = world.standard_normal((FILMS, GENRES))
     fit = 1.5 * world.standard_normal((TASTES, GENRES))

@@ -1,4 +1,4 @@
-"""Continuous action sets: FGTS on a ball, a box, an ellipsoid, a polytope, a product and a set of one's own.
+"""Continuous action sets: FGTS on a ball, a box, an ellipsoid, a polytope, a product and a custom set.
 
     python examples/continuous.py docs/figures
 
@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import duelist
-from duelist.core.ball_actions import BallActions
-from duelist.core.ellipsoid_actions import EllipsoidActions
-from duelist.core.own_actions import OwnActions
-from duelist.core.product_actions import ProductActions
-from duelist.environments.continuous_duels import ContinuousDuels
-from duelist.experiments.compare import compare
-from duelist.plotting.files import save_figure
-from duelist.plotting.regret import regret_figure
-from duelist.policies.base import Policy
+from duelist.actions import BallActions, CustomActions, EllipsoidActions, ProductActions
+from duelist.environments import ContinuousDuels
+from duelist.experiments import compare
+from duelist.plotting import regret_figure, save_figure
+from duelist.policies import Policy
 
 
 def growth(regret: np.ndarray) -> float:
@@ -33,7 +30,7 @@ def growth(regret: np.ndarray) -> float:
 
 
 def two_best(theta: np.ndarray) -> np.ndarray:
-    """A set of one's own: choose two of three things. What maximises <theta, phi> is the two largest entries."""
+    """A custom set: choose two of three things. The two largest entries maximise <theta, phi>."""
     chosen = np.zeros(3)
     chosen[np.argsort(-theta)[:2]] = 1.0
     return chosen
@@ -57,7 +54,7 @@ SETS = {
         theta_norm=3.0,
     ),
     "one's own": ContinuousDuels(
-        dim=3, actions=lambda lanes: OwnActions(two_best, dim=3, name="two of three", lanes=lanes), theta_norm=3.0
+        dim=3, actions=lambda lanes: CustomActions(two_best, dim=3, name="two of three", lanes=lanes), theta_norm=3.0
     ),
 }
 
@@ -66,7 +63,7 @@ def main(folder: Path, *, rounds: int = 2500, trials: int = 10, small_rounds: in
     """Play, print what happened, and draw the regret on the ball."""
     folder.mkdir(parents=True, exist_ok=True)
     ball = ContinuousDuels(dim=10, theta_norm=3.0)
-    policies: dict[str, Policy] = {"FGTS": duelist.FGTS(), "FGTS, alpha=0": duelist.FGTS(alpha=0.0)}
+    policies: dict[str, Policy[Any]] = {"FGTS": duelist.FGTS(), "FGTS, alpha=0": duelist.FGTS(alpha=0.0)}
     comparison = compare(policies, ball, rounds=rounds, trials=trials, seed=0)
     save_figure(regret_figure(comparison), folder / "continuous-ball")
     for name, run in comparison.runs.items():

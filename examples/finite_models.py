@@ -2,7 +2,7 @@
 
     python examples/finite_models.py docs/figures
 
-Somebody who knows that the truth is one of a thousand parameters should learn faster than somebody who does not. Then the same
+A policy that knows that the truth is one of a thousand parameters should learn faster than one that does not. Then the same
 with rewards that are linear in nothing: a table of rewards, one row a model.
 """
 
@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import duelist
-from duelist.core.lanes import Problem
-from duelist.core.streams import Streams
-from duelist.environments.listed_duels import ListedDuels
-from duelist.experiments.compare import compare
-from duelist.plotting.files import save_figure
-from duelist.plotting.regret import regret_figure
-from duelist.policies.base import Policy
-from duelist.theory.nonlinear import finite_class_upper_bound
+from duelist.core import Problem, Streams
+from duelist.environments import ListedDuels
+from duelist.experiments import compare
+from duelist.plotting import regret_figure, save_figure
+from duelist.policies import Policy
+from duelist.theory import finite_class_upper_bound
 
 N_MODELS, DIM = 1000, 10
 
@@ -30,7 +29,7 @@ def listed(folder: Path, *, rounds: int, trials: int) -> None:
     """Truth from a list of unit vectors: with the list, and without it."""
     models = np.random.default_rng(0).standard_normal((N_MODELS, DIM))
     models /= np.linalg.norm(models, axis=1, keepdims=True)
-    policies: dict[str, Policy] = {
+    policies: dict[str, Policy[Any]] = {
         "FiniteModels": duelist.FiniteModels(models=models),
         "FGTS": duelist.FGTS(),
         "Uniform": duelist.Uniform(),

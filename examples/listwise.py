@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from duelist.environments.linear_slates import LinearSlates
-from duelist.experiments.simulate_slates import simulate_slates
-from duelist.policies.listwise_fgts import ListwiseFGTS
+from duelist.environments import LinearSlates
+from duelist.experiments import simulate_slates
+from duelist.policies import ListwiseFGTS
 
 
 def main(rounds: int = 250, trials: int = 20) -> dict[str, float]:

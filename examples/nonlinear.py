@@ -6,18 +6,21 @@ Run it with `python examples/nonlinear.py` after `pip install 'duelist[jax]'`; i
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import duelist
-from duelist.environments.nonlinear_duels import QuadraticDuels
-from duelist.policies.base import Policy
-from duelist.policies.nonlinear_fgts import NonlinearFGTS
-from duelist.rewards.ready_made import Quadratic
+from duelist.environments import QuadraticDuels
+from duelist.policies import NonlinearFGTS, Policy
+from duelist.rewards import Quadratic
 
 
 def main(rounds: int = 600, trials: int = 8) -> dict[str, float]:
     """Mean final regret of linear and of quadratic FGTS on the same instances."""
     env = QuadraticDuels(dim=3, arms=32)
-    policies: dict[str, Policy] = {"linear": duelist.FGTS(), "quadratic": NonlinearFGTS(reward=Quadratic(), announce=print)}
+    policies: dict[str, Policy[Any]] = {
+        "linear": duelist.FGTS(),
+        "quadratic": NonlinearFGTS(reward=Quadratic(), announce=print),
+    }
     means = {}
     for name, policy in policies.items():
         run = duelist.simulate(policy, env, rounds=rounds, trials=trials, seed=0, workers=1, progress=False)

@@ -18,9 +18,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from duelist.service.client import Ask, Client
-from duelist.service.local import local_service
-from duelist.service.settings import ServiceSettings
+from duelist.service import Ask, Client, ServiceSettings, local_service
 
 # What the crowd likes on average, in log-odds. Hidden from the service.
 TASTE = {

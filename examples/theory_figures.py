@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from duelist import FGTS, LinearDuels, MaxInP, Uniform, UniformBall
-from duelist.experiments.decomposition import decompose
-from duelist.experiments.hard_instances import play_hard_instances
-from duelist.plotting.bounds import bounds_figure
-from duelist.plotting.decomposition import decomposition_figure
-from duelist.plotting.files import save_figure
-from duelist.policies.base import Policy
+from duelist.experiments import decompose, play_hard_instances
+from duelist.plotting import bounds_figure, decomposition_figure, save_figure
+from duelist.policies import Policy
 
 HORIZONS = (300, 600, 1200, 2400)
 
@@ -29,7 +27,7 @@ def draw(folder: Path, *, rounds: int = 2500, trials: int = 20, horizons: tuple[
     for name, part in (("errors", split.from_errors), ("optimism", split.from_optimism), ("regret", split.regret)):
         print(f"{name:9} {part.sum(axis=1).mean():8.1f}")
     print(f"residual  {split.residual:8.1e}")
-    policies: dict[str, Policy] = {
+    policies: dict[str, Policy[Any]] = {
         "FGTS, theory settings": FGTS(eta="theory", mu="theory", prior=UniformBall(1.0)),
         "FGTS, defaults": FGTS(),
         "MaxInP": MaxInP(),

@@ -1,3 +1,5 @@
 """The version of the package, alone in its file so that the build can read it."""
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+__version__ = "0.2.0.dev0"

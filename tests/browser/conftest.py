@@ -4,11 +4,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from service_parts import Running, running_service
+from tests.support.services import Running, running_service
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _ARGUMENTS = [
@@ -28,7 +29,9 @@ def screenshots(tmp_path: Path) -> Path:
     return _DOCS if os.environ.get("DUELIST_SCREENSHOTS") else tmp_path
 
 
-@pytest.fixture(scope="session")
+# Playwright runs an event loop for as long as it is open. It closes with the module, so that tests which come to the same
+# worker afterwards can have loops of their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine: run scripts/browser.sh, or install Debian's chromium package")
@@ -38,7 +41,12 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
+def _scope(fixture_name: str, config: pytest.Config) -> Literal["function", "module"]:  # noqa: ARG001 - pytest names them
+    """One service for all tests, which make their own arenas in it; for pictures of the start page an empty one each."""
+    return "function" if os.environ.get("DUELIST_SCREENSHOTS") else "module"
+
+
+@pytest.fixture(scope=_scope)
 def service() -> Iterator[Running]:
     with running_service() as running:
         yield running

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from browser.conftest import Watched
-from duelist.service.start import add_demo
-from service_parts import Running
+from duelist.service.bootstrap import add_demo
+from tests.browser.conftest import Watched
+from tests.support.services import Running
+
+pytestmark = pytest.mark.slow
 
 FRUIT = ("Apple", "Banana", "Cherry", "Damson", "Elderberry")
 
@@ -72,7 +75,7 @@ def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(
 
 
 def test_the_sample_arena_can_be_voted_on_at_once(page: Page, service: Running, screenshots: Path) -> None:
-    add_demo(service.service.ledger, service.service.settings)
+    add_demo(service.service.store, service.service.settings)
     page.goto("/arena/demo")
     expect(page.locator("#pair")).to_be_visible()
     for key in ("ArrowLeft", "ArrowRight", "ArrowLeft"):

@@ -1,15 +1,12 @@
-"""`duelist bench` times whoever is there, and says who is not."""
+"""`duelist bench` times the libraries that are installed, and names those that are not."""
 
 from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
 
-from duelist.cli import rivals
-from duelist.cli.bench import bench, speed_table
-from duelist.cli.rivals import CONTESTANTS, OwnAgent
-from duelist.cli.speed import Speed, measure
-from duelist.core.checks import FloatArray
+from duelist.cli.bench import LEARNERS, Learner, OwnAgent, Speed, bench, measure, speed_table
+from duelist.typing import FloatArray
 
 
 def test_one_live_lane_is_timed_at_every_milestone() -> None:
@@ -20,17 +17,17 @@ def test_one_live_lane_is_timed_at_every_milestone() -> None:
 
 
 def test_a_library_that_is_missing_or_broken_gets_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(_features: FloatArray, _seed: int) -> rivals.Contestant:
+    def missing(_features: FloatArray, _seed: int) -> Learner:
         raise ModuleNotFoundError("No module named 'vowpalwabbit'", name="vowpalwabbit")
 
-    def broken(_features: FloatArray, _seed: int) -> rivals.Contestant:
+    def broken(_features: FloatArray, _seed: int) -> Learner:
         raise AttributeError("module 'numpy' has no attribute 'float'.\nmore words")
 
     assert measure(missing, dim=3, arms=5, milestones=(10,)).problem == "not installed (vowpalwabbit)"
     assert measure(broken, dim=3, arms=5, milestones=(10,)).problem == (
         "does not run: AttributeError: module 'numpy' has no attribute 'float'."
     )
-    monkeypatch.setattr("duelist.cli.bench.CONTESTANTS", {"duelist FGTS": OwnAgent, "Vowpal Wabbit squarecb": missing})
+    monkeypatch.setattr("duelist.cli.bench.LEARNERS", {"duelist FGTS": OwnAgent, "Vowpal Wabbit squarecb": missing})
     shown = CliRunner().invoke(bench, ["--dim", "3", "--arms", "5", "--rounds", "10", "--repeats", "2"])
     assert shown.exit_code == 0, shown.output
     assert "duelist FGTS" in shown.output
@@ -45,6 +42,7 @@ def test_ratios_are_to_vowpal_wabbit() -> None:
     assert ratios == ["0.25", "1.00"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "module"),
     [
@@ -55,4 +53,4 @@ def test_ratios_are_to_vowpal_wabbit() -> None:
 )
 def test_every_library_that_is_installed_can_be_played(name: str, module: str) -> None:
     pytest.importorskip(module)
-    assert measure(CONTESTANTS[name], dim=3, arms=4, milestones=(10,)).median > 0
+    assert measure(LEARNERS[name], dim=3, arms=4, milestones=(10,)).median > 0

@@ -11,14 +11,22 @@ from click.testing import CliRunner, Result
 
 from duelist.cli import reproduce as command
 from duelist.core.errors import InvalidInputError, UnknownNameError
+from duelist.plotting import style
 
 SMALL = ("--rounds", "15", "--trials", "2", "--workers", "1")
+
+
+@pytest.fixture(autouse=True)
+def coarse_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here depends on the size of an image."""
+    monkeypatch.setattr(style, "DOTS_PER_INCH", 40)
 
 
 def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(command.reproduce, list(arguments), catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_families_end_in_a_report_with_a_figure_and_a_table_for_each(tmp_path: Path) -> None:
     done = invoke("families", *SMALL, "--only", "tiny", "--only", "faint", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
@@ -34,7 +42,7 @@ def test_families_end_in_a_report_with_a_figure_and_a_table_for_each(tmp_path: P
     assert "Foresight: mean regret at most the rival's" in (tmp_path / "report.md").read_text(encoding="utf-8")
     table = pq.read_table(tmp_path / "tiny-T15-n2-s7.parquet")
     assert table.num_rows == 2 * (7 * 6 + 4 + 3)
-    # On the final instances only settings that the design instances speak for, and defaults: at most three of each.
+    # On the final instances only chosen settings and defaults: at most three per policy.
     judged = pq.read_table(tmp_path / "tiny-T15-n2-s9.parquet")
     assert 2 * 11 <= judged.num_rows <= 2 * (7 * 3 + 3 + 3)
     again = invoke("families", *SMALL, "--only", "tiny", "--only", "faint", "--out", str(tmp_path))
@@ -42,6 +50,7 @@ def test_families_end_in_a_report_with_a_figure_and_a_table_for_each(tmp_path: P
     assert not any(f"{n} block(s) computed" in again.output for n in range(1, 20))
 
 
+@pytest.mark.slow
 def test_the_design_stage_never_touches_the_final_instances(tmp_path: Path) -> None:
     done = invoke(
         "families", *SMALL, "--stage", "design", "--only", "tiny", "--policies", "Foresight", "--policies", "FGTS",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 import duelist
-from duelist.cli.specs import default_specs, parse_policies, parse_policy
+from duelist.cli.policy_text import default_specs, parse_policies, parse_policy
 from duelist.core.errors import InvalidInputError, UnknownNameError
-from duelist.policies.registry import POLICIES
+from duelist.policies import NonlinearFGTS
+from duelist.policies.registry import duel_policies
+from duelist.rewards import TwoLayerNetwork
 
 
 def test_a_bare_name_is_the_policy_at_its_defaults() -> None:
@@ -70,14 +72,31 @@ def test_a_text_that_asks_for_nothing_possible_is_refused(spec: str) -> None:
         parse_policy(spec)
 
 
+def test_a_reward_is_asked_for_by_name_like_a_prior() -> None:
+    _, policy = parse_policy("NonlinearFGTS:reward=TwoLayerNetwork(hidden=4),alpha=0")
+    assert policy == NonlinearFGTS(reward=TwoLayerNetwork(hidden=4), alpha=0)
+
+
+def test_a_policy_that_plays_slates_is_refused_with_what_to_use_instead() -> None:
+    with pytest.raises(InvalidInputError, match="simulate_slates"):
+        parse_policy("ListwiseFGTS:choices=3")
+
+
+def test_a_parameter_that_is_given_by_place_and_by_name_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="scale is given twice"):
+        parse_policy("FGTS:prior=Gaussian(2, scale=3)")
+    with pytest.raises(InvalidInputError, match="at most 1"):
+        parse_policy("FGTS:prior=Gaussian(2, 3)")
+
+
 def test_the_same_policy_twice_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="twice"):
         parse_policies(["FGTS:alpha=0", "fgts: alpha=0"])
 
 
-def test_the_default_comparison_has_every_registered_policy_and_ends_with_the_floor() -> None:
+def test_the_default_comparison_has_every_policy_for_pairs_that_needs_no_extra_and_ends_with_the_floor() -> None:
     policies = parse_policies(default_specs())
-    assert {type(policy).__name__ for policy in policies.values()} == set(POLICIES)
+    assert {type(policy).__name__ for policy in policies.values()} == set(duel_policies(with_extras=False))
     assert list(policies)[-1] == "Uniform"
     assert "FGTS:alpha=0" in policies
     assert "FGTS:sampler=paper" in policies

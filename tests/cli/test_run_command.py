@@ -1,4 +1,4 @@
-"""`duelist run` plays, tells and writes down what it played."""
+"""`duelist run` plays, prints and writes its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import pytest
 import duelist
 from duelist.cli import run as run_module
 from duelist.cli.main import main
-from duelist.cli.run_files import LEADING, parameters_of
+from duelist.cli.output import LEADING, plain_parameters
+from duelist.cli.run import DEFAULT_LINE_UP
 from duelist.policies.registry import POLICIES
 
 SMALL = ["run", "--dim", "4", "--arms", "6", "--rounds", "30", "--trials", "3", "--seed", "5"]
@@ -36,6 +37,7 @@ def read_rows(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_it_writes_figure_data_and_settings_and_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(*SMALL, "--policy", "FGTS", "--policy", "Uniform", "--out", str(tmp_path / "new" / "folder")) == 0
     folder = tmp_path / "new" / "folder"
@@ -48,6 +50,7 @@ def test_it_writes_figure_data_and_settings_and_says_where(tmp_path: Path, capsy
     assert re.search(r"Uniform +\d", printed)
 
 
+@pytest.mark.slow
 def test_the_data_are_those_of_simulate_with_every_parameter_a_column(tmp_path: Path) -> None:
     exit_code(*SMALL, "--policy", "FGTS:alpha=0.5", "--policy", "Uniform", "--theta-norm", "2", "--out", str(tmp_path))
     environment = duelist.LinearDuels(dim=4, arms=6, theta_norm=2.0)
@@ -67,6 +70,7 @@ def test_the_data_are_those_of_simulate_with_every_parameter_a_column(tmp_path: 
     assert floor["alpha"] == ""
 
 
+@pytest.mark.slow
 def test_the_settings_name_everything_needed_to_run_it_again(tmp_path: Path) -> None:
     problem = ("--fresh-arms", "--unit-norm", "--geometry", "sphere", "--link", "cauchit", "--flips", "0.1")
     exit_code(*SMALL, "--policy", "FGTS:sampler=paper(steps=3)", *problem, "--out", str(tmp_path))
@@ -90,12 +94,14 @@ def test_the_settings_name_everything_needed_to_run_it_again(tmp_path: Path) -> 
     assert settings["policies"]["FGTS:sampler=paper(steps=3)"]["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_no_number(tmp_path: Path) -> None:
     for workers in ("1", "3"):
         exit_code(*SMALL, "--policy", "FGTS", "--workers", workers, "--out", str(tmp_path / workers))
     assert (tmp_path / "1" / "results.csv").read_bytes() == (tmp_path / "3" / "results.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_quiet_prints_the_paths_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exit_code(*SMALL, "--policy", "Uniform", "--quiet", "--out", str(tmp_path))
     printed = capsys.readouterr()
@@ -136,6 +142,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_playing(tmp_path: Path, 
     assert "--out must be a folder" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_policies_that_are_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +183,15 @@ def test_without_matplotlib_it_plays_on_and_says_how_to_get_a_figure(
 
 
 def test_no_policy_has_a_parameter_that_would_hide_another_column() -> None:
-    taken = {*LEADING, *parameters_of(duelist.LinearDuels())}
+    taken = {*LEADING, *plain_parameters(duelist.LinearDuels())}
     for policy in POLICIES.values():
         assert not taken & {field.name for field in fields(policy)}
+
+
+@pytest.mark.slow
+def test_without_policies_eight_named_ones_play_and_random_play_comes_last(tmp_path: Path) -> None:
+    assert len(DEFAULT_LINE_UP) == 8
+    assert set(DEFAULT_LINE_UP) <= set(POLICIES)
+    assert DEFAULT_LINE_UP[-1] == "Uniform"
+    exit_code("run", "--dim", "3", "--arms", "4", "--rounds", "2", "--trials", "1", "--quiet", "--out", str(tmp_path))
+    assert list(dict.fromkeys(row["policy"] for row in read_rows(tmp_path))) == list(DEFAULT_LINE_UP)

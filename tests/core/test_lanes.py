@@ -38,7 +38,7 @@ def test_numbers_and_columns_within_bounds_pass() -> None:
 
 
 def test_a_column_of_another_length_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"one a lane \(3\); got 2"):
+    with pytest.raises(InvalidInputError, match=r"one per lane \(3\); got 2"):
         per_lane("radius", [1.0, 2.0], 3)
 
 

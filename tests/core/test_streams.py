@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.core.philox import fill_normals
 from duelist.core.streams import Streams
-from uncached import from_python
+from duelist.kernels.philox import fill_normals
+from tests.support.kernels import from_python
 
 call_fill_normals = from_python(fill_normals)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from pathlib import Path
@@ -15,8 +16,9 @@ from duelist.policies.registry import POLICIES
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 _FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)|<img src=\"([^\"]+)\"")
 
 
 def blocks(document: Path, language: str) -> list[tuple[int, str]]:
@@ -29,6 +31,7 @@ def named(document: Path) -> str:
     return str(document.relative_to(ROOT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "python")], ids=named)
 def test_python_in_a_document_runs_from_top_to_bottom(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "duelist[jax]" in document.read_text(encoding="utf-8"):
@@ -42,7 +45,8 @@ def test_python_in_a_document_runs_from_top_to_bottom(document: Path, tmp_path: 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_links_between_documents_lead_to_files(document: Path) -> None:
-    targets = [link for link in _LINK.findall(document.read_text(encoding="utf-8")) if "://" not in link]
+    found = [link or image for link, image in _LINK.findall(document.read_text(encoding="utf-8"))]
+    targets = [target for target in found if "://" not in target]
     assert [link for link in targets if not (document.parent / link).exists()] == []
 
 
@@ -75,11 +79,29 @@ def test_make_commands_in_documents_are_in_the_makefile() -> None:
     assert {words[0] for _, words in found} <= targets
 
 
-def test_every_policy_has_a_page_and_a_row_in_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_every_policy_has_a_page_and_the_readme_leads_to_the_pages() -> None:
+    assert "](docs/policies/)" in (ROOT / "README.md").read_text(encoding="utf-8")
     for name in POLICIES:
         assert (ROOT / "docs" / "policies" / f"{name.lower()}.md").exists()
-        assert f"[{name}](docs/policies/{name.lower()}.md)" in readme
+
+
+def imported_modules(code: str) -> list[str]:
+    """The modules of duelist that a piece of Python imports."""
+    names = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.append(node.module)
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return [name for name in names if name.split(".")[0] == "duelist"]
+
+
+@pytest.mark.parametrize("source", [*(d for d in DOCUMENTS if blocks(d, "python")), *EXAMPLES], ids=named)
+def test_documents_and_examples_import_from_the_root_or_a_room(source: Path) -> None:
+    text = source.read_text(encoding="utf-8")
+    pieces = [text] if source.suffix == ".py" else [code for _, code in blocks(source, "python")]
+    deep = [module for piece in pieces for module in imported_modules(piece) if module.count(".") > 1]
+    assert deep == [], f"import these names from their rooms, as in `from duelist.samplers import PolyaGamma`: {deep}"
 
 
 def test_every_dependency_has_a_reason_in_the_documents() -> None:
@@ -97,3 +119,9 @@ def test_every_name_that_the_architecture_page_shows_at_the_root_is_there() -> N
     shown = set(re.findall(r"duelist\.([A-Za-z_]\w*)\(", text))
     assert shown
     assert shown <= set(duelist.__all__)
+
+
+def test_the_skeleton_in_the_guide_is_the_policy_that_the_tests_play() -> None:
+    guide = ROOT / "docs" / "develop" / "add-a-policy.md"
+    skeleton = (ROOT / "tests" / "support" / "skeleton_policy.py").read_text(encoding="utf-8")
+    assert next(code.strip() for _, code in blocks(guide, "py")) == skeleton.strip()

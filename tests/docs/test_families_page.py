@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duelist.experiments.families import family_names
+from duelist.experiments.families.problems import family_names
 
 ROOT = Path(__file__).parents[2]
 REPORT = """# The problem families
@@ -48,14 +48,14 @@ def tool() -> dict[str, Any]:
 
 def test_the_page_takes_over_summary_tables_and_figure_and_keeps_the_rest(tool: dict[str, Any]) -> None:
     page = f"# A page\n\nBefore.\n\n{tool['START']}\n\nOld words.\n\n{tool['END']}\n\nAfter.\n"
-    filled = tool["filled"](page, REPORT)
+    filled = tool["fill_page"](page, REPORT)
     assert filled.startswith("# A page\n\nBefore.\n\n")
     assert filled.endswith("\n\nAfter.\n")
     assert "Old words" not in filled
     for words in ("16 families.", "| tiny | 0.90 |", "How to read it.", "| MaxInP | 1.10 |", "results/families/families.png"):
         assert words in filled
     assert "Family by family" not in filled
-    assert tool["filled"](filled, REPORT) == filled
+    assert tool["fill_page"](filled, REPORT) == filled
 
 
 def test_the_page_has_the_marks_and_names_every_family(tool: dict[str, Any]) -> None:

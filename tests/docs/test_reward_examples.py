@@ -27,6 +27,7 @@ def test_the_listwise_example_prints_a_regret_for_every_way_of_asking(capsys: py
     assert len(means) == 3
 
 
+@pytest.mark.slow
 def test_the_nonlinear_example_announces_what_it_compiles(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("jax", reason="nonlinear rewards need the extra: pip install 'duelist[jax]'")
     means = example("nonlinear").main(rounds=15, trials=2)

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import ActionSet
-from duelist.core.ball_actions import BallActions, SphereActions
-from duelist.core.box_actions import BoxActions
-from duelist.core.ellipsoid_actions import EllipsoidActions
+from duelist.actions.ball import BallActions, SphereActions
+from duelist.actions.box import BoxActions
+from duelist.actions.custom import CustomActions
+from duelist.actions.ellipsoid import EllipsoidActions
+from duelist.actions.finite import ActionSet
+from duelist.actions.polytope import PolytopeActions
+from duelist.actions.product import ProductActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
-from duelist.core.own_actions import OwnActions
-from duelist.core.polytope_actions import PolytopeActions
-from duelist.core.product_actions import ProductActions
 from duelist.core.streams import Streams
-from duelist.environments.continuous_duels import ContinuousDuels
+from duelist.environments.continuous import ContinuousDuels
 
 
 def _own(lanes: int) -> ActionSet:
-    return OwnActions(np.sign, dim=3, name="corners of a cube", lanes=lanes)
+    return CustomActions(np.sign, dim=3, name="corners of a cube", lanes=lanes)
 
 
 FACTORIES: dict[str, Any] = {

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.core.checks import FloatArray
-from duelist.core.duels import duels_between
 from duelist.core.errors import DuelistError
 from duelist.core.streams import Streams
 from duelist.environments.geometries import CLUSTER_CENTRES, CLUSTER_SPREAD
-from duelist.environments.linear_duels import LinearDuels
+from duelist.environments.linear import LinearDuels
+from duelist.history.duels import duels_between
+from duelist.typing import FloatArray
 
 KINDS = ("sphere", "clusters", "axes")
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.core.actions import FiniteActions
-from duelist.core.ball_actions import BallActions
-from duelist.core.duels import Duels
+from duelist.actions.ball import BallActions
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
-from duelist.environments.hard_duels import HardDuels
+from duelist.environments.hard import HardDuels
+from duelist.history.duels import Duels
 
 
 def test_theta_is_a_uniform_draw_of_signs_at_the_gap_of_the_proof() -> None:
@@ -50,6 +50,7 @@ def test_the_corners_lie_in_the_ball_and_hold_its_best_point() -> None:
     np.testing.assert_allclose(arms.best(theta).value, ball.actions(0).best(theta).value, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_wins_follow_the_true_utilities() -> None:
     """Best against worst corner wins with probability s(2 |theta*|), to four standard errors over 20 000 lanes."""
     env = HardDuels(dim=2, horizon=2)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import Duels, duels_between
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels, LinearDuelsInstance
+from duelist.environments.linear import LinearDuels, LinearDuelsInstance
+from duelist.history.duels import Duels, duels_between
 
 
 def duel(actions: FiniteActions, first: int, second: int) -> Duels:

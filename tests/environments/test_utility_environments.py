@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.core.duels import duels_between
 from duelist.core.errors import InvalidInputError
-from duelist.core.slates import slates_of
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
-from duelist.environments.linear_slates import LinearSlates
-from duelist.environments.nonlinear_duels import NetworkDuels, QuadraticDuels
+from duelist.environments.linear import LinearDuels
+from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
+from duelist.environments.slates import LinearSlates
+from duelist.history.duels import duels_between
+from duelist.history.slates import slates_of
 
 ENVIRONMENTS: list[Any] = [QuadraticDuels(dim=3, arms=10), NetworkDuels(dim=3, arms=10, hidden=4)]
 

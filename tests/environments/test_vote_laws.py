@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import duels_between
+from duelist.actions.finite import FiniteActions
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels, LinearDuelsInstance
+from duelist.environments.linear import LinearDuels, LinearDuelsInstance
+from duelist.history.duels import duels_between
 
 # The laws in the standard library's terms.
 LAWS: dict[str, Callable[[float], float]] = {

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import duelist
 from duelist.core.errors import InvalidInputError
-from duelist.environments.linear_duels import LinearDuels
+from duelist.environments.linear import LinearDuels
 from duelist.policies.base import Policy
 
 ENV = LinearDuels(dim=3, arms=6)
 
 
+@pytest.mark.slow
 def test_the_table_holds_the_statistics_of_the_final_regret_best_first() -> None:
-    policies: dict[str, Policy] = {"floor": duelist.Uniform(), "plain": duelist.FGTS(mu=0.0), "tilted": duelist.FGTS(alpha=0.5)}
+    policies: dict[str, Policy[Any]] = {
+        "floor": duelist.Uniform(),
+        "plain": duelist.FGTS(mu=0.0),
+        "tilted": duelist.FGTS(alpha=0.5),
+    }
     result = duelist.compare(policies, ENV, rounds=150, trials=9, seed=0)
     rows = {str(row["policy"]): row for row in result.table()}
     assert set(rows) == set(policies)

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import Duels, duels_between
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
 from duelist.environments.base import Environment
-from duelist.environments.hard_duels import HardDuels
-from duelist.environments.linear_duels import LinearDuels
-from duelist.experiments.decomposition import decompose, split_regret
-from duelist.experiments.simulate import simulate
-from duelist.policies.fgts import FGTS
-from duelist.policies.uniform import Uniform
+from duelist.environments.hard import HardDuels
+from duelist.environments.linear import LinearDuels
+from duelist.experiments.simulation import simulate
+from duelist.experiments.theory import decompose, split_regret
+from duelist.history.duels import Duels, duels_between
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.uniform import Uniform
 from duelist.posteriors.priors import UniformBall
 
 ENVIRONMENTS: dict[str, Environment] = {

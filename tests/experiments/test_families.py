@@ -7,16 +7,16 @@ import pytest
 
 from duelist.core.errors import UnknownNameError
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
-from duelist.experiments.families import family_names, family_spec, family_title, line_ups
-from duelist.experiments.parameters import ENVIRONMENTS, built
-from duelist.policies.registry import POLICIES
+from duelist.environments.linear import LinearDuels
+from duelist.experiments.families.problems import family_names, family_spec, family_title, line_ups
+from duelist.experiments.sweep.parameters import ENVIRONMENTS, build
+from duelist.policies.registry import duel_policies
 
 
 def environment_of(name: str) -> LinearDuels:
     spec = family_spec(name, "final")
     (point,) = spec.environment.points()
-    environment = built("environment", ENVIRONMENTS[spec.environment.kind], point)
+    environment = build("environment", ENVIRONMENTS[spec.environment.kind], point)
     assert isinstance(environment, LinearDuels)
     return environment
 
@@ -50,10 +50,9 @@ def test_the_families_cover_shapes_strengths_lengths_and_wrong_models() -> None:
     assert len({(repr(e), r) for e, r in zip(environments, rounds, strict=True)}) == len(environments)
 
 
-def test_every_policy_plays_at_six_radii_or_at_its_own_settings() -> None:
+def test_policies_play_at_six_radii_or_at_their_own_settings() -> None:
     policies = family_spec("paper-10", "design").policies
-    # FiniteModels needs a list of candidate parameters, which these problems do not have.
-    assert {policy.policy for policy in policies} == set(POLICIES) - {"FiniteModels"}
+    assert {policy.policy for policy in policies} <= set(duel_policies(with_extras=False))
     for policy in policies:
         if "radius" in policy.grid:
             assert len(policy.grid["radius"]) == 6

@@ -1,4 +1,4 @@
-"""Who stands where in a family: chosen on design instances, judged on final ones, by hand."""
+"""Standings in a family, chosen on design instances and judged on final ones, against numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.experiments.family_finals import final_specs
-from duelist.experiments.family_settings import one_setting_table, ranked_settings, ranking_table
-from duelist.experiments.family_standings import FamilyStandings, contest, family_standings, ratio
-from duelist.experiments.family_tables import contest_table, contest_verdicts, family_table, grid_table
-from duelist.experiments.series import Series
-from duelist.experiments.spec import PolicySpec, Spec
+from duelist.experiments.families.problems import Contender
+from duelist.experiments.families.standings import (
+    FamilyStandings,
+    compare_with_rivals,
+    compute_standings,
+    final_specs,
+    rank_settings,
+    ratio,
+)
+from duelist.experiments.sweep.series import Series
+from duelist.experiments.sweep.spec import PolicySpec, Spec
+from duelist.reports.families import (
+    contest_table,
+    contest_verdicts,
+    family_table,
+    grid_table,
+    one_setting_table,
+    ranking_table,
+)
 
+UNDER_TEST = Contender(label="Foresight", baseline=False)
 POLICIES = [
     PolicySpec(policy="Foresight"),
     PolicySpec(policy="FGTS", grid={"alpha": [0.0, 0.1]}),
@@ -69,7 +83,7 @@ def series(means: Means) -> list[Series]:
 
 def family(name: str = "paper-5", design: Means = DESIGN, final: Means = FINAL) -> FamilyStandings:
     spec = Spec(name=name, policies=POLICIES, rounds=10, trials=5)
-    return family_standings(name, "a title", (spec, series(design)), (spec, series(final)))
+    return compute_standings(name, "a title", (spec, series(design)), (spec, series(final)), [UNDER_TEST.label])
 
 
 def scaled(means: Means, label: str, factors: Sequence[float]) -> Means:
@@ -78,7 +92,7 @@ def scaled(means: Means, label: str, factors: Sequence[float]) -> Means:
 
 
 def test_the_setting_is_chosen_on_the_design_instances_and_judged_on_the_final_ones() -> None:
-    standing = family().of("MaxInP")
+    standing = family().find("MaxInP")
     assert standing is not None
     assert standing.chosen.setting == {"radius": 3.0}
     assert standing.mean == pytest.approx(100.0)
@@ -86,14 +100,14 @@ def test_the_setting_is_chosen_on_the_design_instances_and_judged_on_the_final_o
 
 
 def test_a_choice_at_the_edge_of_its_grid_is_marked() -> None:
-    edge = family(design=scaled(DESIGN, "MaxInP", [0.5, 1.0, 1.0])).of("MaxInP")
+    edge = family(design=scaled(DESIGN, "MaxInP", [0.5, 1.0, 1.0])).find("MaxInP")
     assert edge is not None
     assert edge.at_edge
     assert edge.chosen.setting == {"radius": 1.0}
 
 
 def test_the_default_setting_is_found_where_the_grid_holds_it() -> None:
-    fgts, maxinp = family().of("FGTS"), family().of("MaxInP")
+    fgts, maxinp = family().find("FGTS"), family().find("MaxInP")
     assert fgts is not None
     assert maxinp is not None
     assert fgts.default is not None
@@ -112,21 +126,21 @@ def test_the_rival_is_the_best_tuned_baseline_on_the_final_instances() -> None:
 
 def test_a_contest_is_ratios_to_the_rival_of_each_family() -> None:
     families = [family("paper-5"), family("weak", final=scaled(FINAL, "Foresight", [8.0]))]
-    own = contest("Foresight", "Foresight", families)
+    own = compare_with_rivals(UNDER_TEST, families)
     assert own is not None
     assert own.means == pytest.approx((0.5, 4.0))
     assert own.tails == pytest.approx((51.8 / 101.8, 401.8 / 101.8))
     assert own.wins == 1
     assert own.geometric_mean == pytest.approx(np.sqrt(0.5 * 4.0))
-    plain = contest("FGTS as it comes", "FGTS", families, default=True)
+    plain = compare_with_rivals(Contender(label="FGTS", name="FGTS (default)", default_setting=True), families)
     assert plain is not None
     assert plain.means == pytest.approx((1.1, 1.1))
-    assert contest("nobody", "VACDB", families) is None
+    assert compare_with_rivals(Contender(label="VACDB"), families) is None
 
 
 def test_verdicts_count_the_families_in_which_a_claim_held() -> None:
     families = [family("paper-5"), family("weak", final=scaled(FINAL, "Foresight", [8.0]))]
-    own = contest("Foresight", "Foresight", families)
+    own = compare_with_rivals(UNDER_TEST, families)
     assert own is not None
     mean, tail = contest_verdicts([own])
     assert mean.outcome == tail.outcome == "held in 1 of 2"
@@ -135,7 +149,7 @@ def test_verdicts_count_the_families_in_which_a_claim_held() -> None:
 
 def test_tables_say_what_was_computed() -> None:
     families = [family("paper-5"), family("weak", final=scaled(FINAL, "Foresight", [8.0]))]
-    own = contest("Foresight", "Foresight", families)
+    own = compare_with_rivals(UNDER_TEST, families)
     assert own is not None
     table = contest_table([own], families)
     assert table.rows[0][2:7] == ("MaxInP (radius 3)", "100 ± 1", "50 ± 1", "0.50", "0.51")
@@ -154,7 +168,7 @@ def test_tables_say_what_was_computed() -> None:
 def test_settings_are_ranked_by_their_geometric_mean_loss_over_the_families() -> None:
     # Means by radius: 80, 70, 75 and 80, 350, 75.
     families = [family("paper-5"), family("weak", design=scaled(DESIGN, "MaxInP", [1.0, 5.0, 1.0]))]
-    ranked = ranked_settings("MaxInP", families)
+    ranked = rank_settings("MaxInP", families)
     assert [one.text for one in ranked] == ["radius 10", "radius 1", "radius 3"]
     assert ranked[0].losses == pytest.approx((75 / 70, 1.0))
     assert ranked[2].losses == pytest.approx((1.0, 350 / 75))
@@ -173,7 +187,7 @@ def test_a_setting_that_was_chosen_and_never_judged_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="MaxInP did not play its chosen setting"):
         family(final=missing)
     fewer = {key: mean for key, mean in FINAL.items() if key != ("MaxInP", 1.0)}
-    assert family(final=fewer).of("MaxInP") is not None
+    assert family(final=fewer).find("MaxInP") is not None
 
 
 def test_final_instances_are_for_the_settings_somebody_could_have_chosen_without_them() -> None:

@@ -12,8 +12,10 @@ from click.testing import CliRunner, Result
 
 from duelist.cli import reproduce as command
 from duelist.core.errors import InvalidInputError, UnknownNameError
-from duelist.experiments.series import series_of
-from duelist.experiments.spec_files import parse_spec, ready_made
+from duelist.experiments.sweep.runner import run_spec
+from duelist.experiments.sweep.series import extract_series
+from duelist.experiments.sweep.spec import load_shipped_spec, parse_spec
+from duelist.plotting import style
 
 # The figures' own specs have many baselines; these have the same shape and compute in a second.
 FIGURE1 = """
@@ -45,17 +47,24 @@ grid.alpha = [0.0, 0.1]
 SMALL = {"figure1": FIGURE1, "appendix": APPENDIX, "figure2": FIGURE2}
 
 
+@pytest.fixture(autouse=True)
+def coarse_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time, and nothing here depends on the size of an image."""
+    monkeypatch.setattr(style, "DOTS_PER_INCH", 40)
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "ready_made", lambda name: parse_spec(SMALL[name]))
+    monkeypatch.setattr(command, "load_shipped_spec", lambda name: parse_spec(SMALL[name]))
 
 
 def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(command.reproduce, list(arguments), catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
-def test_all_figures_end_in_a_report_with_nothing_to_load(tmp_path: Path) -> None:
+def test_all_figures_end_in_a_report_with_nothing_to_load_and_a_second_call_reuses_them(tmp_path: Path) -> None:
     done = invoke("all", "--rounds", "40", "--trials", "3", "--out", str(tmp_path), "--workers", "1")
     assert done.exit_code == 0, done.output
     for name in ("figure1-mean", "figure1-tuning", "appendix-median", "figure2-paired", "figure2-growth"):
@@ -68,18 +77,18 @@ def test_all_figures_end_in_a_report_with_nothing_to_load(tmp_path: Path) -> Non
     for words in ("smaller than the paper's 2500 rounds", "Time taken", "numpy", "seed 0", "Small Figure 2", "large margin"):
         assert words in page
     assert "Computed again" not in page
-    assert pq.read_table(tmp_path / "figure2-T40-n3-s0.parquet").num_rows == 2 * 2 * 3
+    table = tmp_path / "figure2-T40-n3-s0.parquet"
+    assert pq.read_table(table).num_rows == 2 * 2 * 3
+
+    # A second call computes nothing and writes the same table.
+    assert re.search(r"figure2-T40-n3-s0: 2 block\(s\) computed, 0 reused", done.output)
+    first = table.read_bytes()
+    again = invoke("figure2", "--rounds", "40", "--trials", "3", "--out", str(tmp_path))
+    assert re.search(r"figure2-T40-n3-s0: 0 block\(s\) computed, 2 reused", again.output)
+    assert table.read_bytes() == first
 
 
-@pytest.mark.usefixtures("small")
-def test_a_second_call_computes_nothing_and_writes_the_same_tables(tmp_path: Path) -> None:
-    arguments = ("figure2", "--rounds", "20", "--trials", "2", "--out", str(tmp_path))
-    assert "2 block(s) computed, 0 reused" in invoke(*arguments).output
-    first = (tmp_path / "figure2-T20-n2-s0.parquet").read_bytes()
-    assert "0 block(s) computed, 2 reused" in invoke(*arguments).output
-    assert (tmp_path / "figure2-T20-n2-s0.parquet").read_bytes() == first
-
-
+@pytest.mark.slow
 def test_a_sweep_of_ones_own_gets_figures_and_a_report(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(FIGURE2.replace("figure2", "mine").replace("Small Figure 2", "My sweep"))
@@ -93,7 +102,7 @@ def test_a_sweep_of_ones_own_gets_figures_and_a_report(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_failures_are_told_with_their_cell_and_leave_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from duelist.policies.maxpairucb import MaxPairUCB
+    from duelist.policies.algorithms.maxpairucb import MaxPairUCB
 
     def broken(*_: object) -> None:
         raise ArithmeticError("the fit broke")
@@ -120,27 +129,41 @@ def test_sizes_are_checked_before_anything_is_written(tmp_path: Path) -> None:
 
 
 def test_quick_is_small_and_what_is_asked_for_wins() -> None:
-    spec = ready_made("figure1")
-    quick = command.sized(spec, quick=True, rounds=None, trials=None, seed=None)
+    spec = load_shipped_spec("figure1")
+    quick = command.resize(spec, command.Options(quick=True))
     assert (quick.rounds, quick.trials) == (command.QUICK_ROUNDS, command.QUICK_TRIALS)
-    asked = command.sized(spec, quick=True, rounds=70, trials=5, seed=9)
+    asked = command.resize(spec, command.Options(quick=True, rounds=70, trials=5, seed=9))
     assert (asked.rounds, asked.trials, asked.tuning.trials, asked.seed) == (70, 5, 5, 9)
-    assert command.sized(spec, quick=False, rounds=None, trials=None, seed=None) == spec
+    assert command.resize(spec, command.Options()) == spec
 
 
 def test_the_figures_specs_ask_for_what_the_paper_shows() -> None:
-    figure1, appendix, figure2 = (ready_made(name) for name in ("figure1", "appendix", "figure2"))
+    figure1, appendix, figure2 = (load_shipped_spec(name) for name in ("figure1", "appendix", "figure2"))
     for spec in (figure1, appendix, figure2):
         assert (spec.rounds, spec.trials) == (2500, 30)
         assert [point["dim"] for point in spec.environment.points()] == [5, 10, 15]
         assert {point["arms"] for point in spec.environment.points()} == {32}
     assert {policy.policy for policy in figure1.policies} == {"FGTS", "MaxInP", "MaxPairUCB", "CoLSTIM", "VACDB"}
     assert {policy.policy for policy in appendix.policies} >= {"StaD", "SupCoLSTIM", "Uniform"}
+    paper = {0.01, 0.1, 1.0, 10.0}
     for policy in (*figure1.policies, *appendix.policies):
-        for grids in policy.tune.values():
-            if "finer" in grids:
-                assert set(grids["paper"]) == {0.01, 0.1, 1.0, 10.0}
-                assert set(grids["finer"]) > set(grids["paper"])
+        for parameter, grids in policy.tune.items():
+            assert all(set(values) == paper for name, values in grids.items() if name != "finer")
+            assert set(grids.get("finer", ())) > paper or "finer" not in grids or parameter == "scale"
+    # What the paper tunes of each, under each reading of its ridge: of CoLSTIM the magnitude of the perturbations.
+    for grid in ("paper_ridge", "paper_covariance", "paper"):
+        tuned = {(policy.policy, policy.tuned) for policy in figure1.policies if grid in policy.tune.get(policy.tuned, {})}
+        assert tuned - {("CoLSTIM", "radius")} == {
+            ("MaxInP", "radius"),
+            ("MaxPairUCB", "radius"),
+            ("CoLSTIM", "perturbation"),
+            ("VACDB", "radius"),
+        }
+    ridges = {"paper_ridge": (0.001, None), "paper_covariance": (0.001, 1e-6), "paper": (1.0, None)}
+    for policy in figure1.policies:
+        for grid in policy.tune.get(policy.tuned, {}):
+            if policy.policy != "VACDB" and grid in ridges:
+                assert (policy.parameters["ridge"], policy.parameters.get("fit_ridge")) == ridges[grid]
     assert [dict(policy.grid) for policy in figure2.policies] == [{"alpha": (0.0, 0.01, 0.1, 1.0, 10.0)}] * 2
     assert {policy.parameters["sampler"] for policy in figure2.policies} == {"mala", "paper"}
 
@@ -148,4 +171,25 @@ def test_the_figures_specs_ask_for_what_the_paper_shows() -> None:
 def test_series_of_an_empty_table_are_none() -> None:
     import pyarrow as pa
 
-    assert series_of(ready_made("figure2"), pa.table({"final_regret": pa.array([], pa.float64())})) == []
+    assert extract_series(load_shipped_spec("figure2"), pa.table({"final_regret": pa.array([], pa.float64())})) == []
+
+
+def test_numbers_beside_a_word_of_another_policy_are_numbers_again(tmp_path: Path) -> None:
+    spec = parse_spec(
+        """
+        name = "words"
+        rounds = 10
+        trials = 2
+        environment = { dim = 3, arms = 4 }
+        [[policies]]
+        policy = "CoLSTIM"
+        grid.radius = [0.1, 2.0]
+        [[policies]]
+        policy = "CoLSTIM"
+        label = "theory"
+        parameters = { radius = "theory" }
+        """
+    )
+    table = run_spec(spec, tmp_path, workers=1, progress=False).table
+    assert table.column("policy_radius").to_pylist()[0] == "0.1"
+    assert [one.setting for one in extract_series(spec, table)] == [{"radius": 0.1}, {"radius": 2.0}, {}]

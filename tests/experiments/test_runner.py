@@ -16,15 +16,15 @@ from rich.console import Console
 
 import duelist
 from duelist.core.errors import InvalidInputError
-from duelist.experiments import parts
-from duelist.experiments.blocks import BLOCK_LANES, blocks_of, first_cells
-from duelist.experiments.directory_lock import directory_lock
-from duelist.experiments.live_display import LiveSweepDisplay
-from duelist.experiments.runner import Results, run_spec
-from duelist.experiments.spec import PolicySpec, Spec
-from duelist.experiments.spec_files import load_spec
+from duelist.core.files import write_whole
+from duelist.experiments.progress import LiveSweepDisplay
+from duelist.experiments.sweep import block_store as parts
+from duelist.experiments.sweep.block_store import directory_lock
+from duelist.experiments.sweep.blocks import BLOCK_LANES, first_cells, split_cell
+from duelist.experiments.sweep.runner import Results, run_spec
+from duelist.experiments.sweep.spec import PolicySpec, Spec, load_spec
+from duelist.policies.algorithms.uniform import Uniform
 from duelist.policies.registry import POLICIES
-from duelist.policies.uniform import Uniform
 
 SMALL = load_spec(Path(__file__).with_name("small.toml"))
 
@@ -75,6 +75,7 @@ def test_the_chosen_values_are_the_best_on_the_tuning_instances(results: Results
         assert min(r["trial"] for r in tuned) >= 1_000_000
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_number_of_workers(results: Results, tmp_path: Path) -> None:
     again = run_spec(SMALL, tmp_path, workers=2, progress=False)
     assert again.path.read_bytes() == results.path.read_bytes()
@@ -92,6 +93,7 @@ def test_the_table_reads_back_as_it_was(results: Results) -> None:
     assert results.table.schema.metadata[b"duelist.hash"].decode() == results.spec.hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["torn", "flipped", "foreign", "other code"])
 def test_a_bad_part_is_reported_and_computed_again(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = replace(SMALL, rounds=12)
@@ -116,11 +118,12 @@ def test_a_bad_part_is_reported_and_computed_again(damage: str, tmp_path: Path, 
 
 def test_an_interrupted_write_is_reported_and_cleared(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
-    leftover = tmp_path / "parts" / "unfinished-abc.parquet"
-    leftover.write_bytes(b"PAR1")
+    leftovers = [tmp_path / "parts" / name for name in (".abc.parquet.0123abcd.part", "unfinished-abc.parquet")]
+    for leftover in leftovers:
+        leftover.write_bytes(b"PAR1")
     result = run_spec(replace(SMALL, rounds=5), tmp_path, workers=1, progress=False)
-    assert any("interrupted" in problem for problem in result.problems)
-    assert not leftover.exists()
+    assert sum("interrupted" in problem for problem in result.problems) == 2
+    assert not any(leftover.exists() for leftover in leftovers)
 
 
 class Broken(Uniform):
@@ -157,7 +160,7 @@ def test_a_full_disk_is_reported_and_what_was_written_is_kept(tmp_path: Path, mo
     expected = run_spec(spec, tmp_path / "whole", workers=1, progress=False).path.read_bytes()
     written: list[str] = []
 
-    plain = parts.write_whole
+    plain = write_whole
 
     def write(path: Path, content: bytes) -> None:
         if len(written) == 3:
@@ -184,7 +187,7 @@ def test_two_runs_in_one_directory_do_not_meet(tmp_path: Path) -> None:
 def test_blocks_depend_on_the_spec_alone_and_are_even() -> None:
     spec = Spec(name="wide", trials=50, policies=[PolicySpec(policy="FGTS", grid={"alpha": [0.0, 0.1, 1.0]})])
     (cell,) = first_cells(spec)
-    blocks = blocks_of(spec, cell)
+    blocks = split_cell(spec, cell)
     assert [block.lanes for block in blocks] == [50, 50, 50]
     assert max(block.lanes for block in blocks) <= BLOCK_LANES
     assert [(a, t) for b in blocks for a, t in zip(b.data["lanes"]["alpha"], b.data["trials"], strict=True)] == [

@@ -1,4 +1,4 @@
-"""Runs: their numbers are those of a plain loop, whoever computes them, and errors come out as themselves."""
+"""Runs: their numbers are those of a plain loop for any number of workers, and errors come out unchanged."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray
-from duelist.core.duels import Duels
+from duelist.actions.finite import ActionSet
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
+from duelist.environments.linear import LinearDuels
 from duelist.experiments.run import Run
+from duelist.history.duels import Duels
+from duelist.policies.base import Policy
+from duelist.typing import FloatArray, IntArray
 
 ENV = LinearDuels(dim=3, arms=6)
 COLUMNS = ("regret", "weak_regret", "yue_regret", "first", "second", "outcomes")
@@ -90,7 +91,7 @@ class LaneError(RuntimeError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fails:
+class Fails(Policy[Any]):
     """Plays arm 0 against arm 1 and fails where trial 3 is played, in the given round."""
 
     at: int = 5

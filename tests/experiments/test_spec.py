@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.experiments.spec import EnvironmentSpec, PolicySpec, Spec, TuningSpec, spec_from_mapping
-from duelist.experiments.spec_files import load_spec, parse_spec, ready_made_names
+from duelist.experiments.sweep.spec import (
+    EnvironmentSpec,
+    PolicySpec,
+    Spec,
+    TuningSpec,
+    load_spec,
+    parse_spec,
+    shipped_spec_names,
+    spec_from_mapping,
+)
 
 SMALL = """
 name = "small"
@@ -140,4 +148,4 @@ def test_a_missing_file_is_named(tmp_path: Any) -> None:
 
 
 def test_the_figures_are_ready_made() -> None:
-    assert ready_made_names() == ["appendix", "figure1", "figure2"]
+    assert shipped_spec_names() == ["appendix", "figure1", "figure2"]

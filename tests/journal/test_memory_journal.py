@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from duelist.journal.memory import MemoryJournal
-from journal_contract import JournalContract, OpenJournal
+from tests.support.journal_contract import JournalContract, OpenJournal
 
 
 class TestMemoryJournal(JournalContract):

@@ -11,8 +11,8 @@ import pytest
 
 from duelist.journal.errors import JournalError
 from duelist.journal.postgres import PostgresJournal
-from journal_contract import DurableContract, OpenJournal, add, values
-from postgres_server import private_server
+from tests.support.journal_contract import DurableContract, OpenJournal, add, values
+from tests.support.postgres_server import private_server
 
 _NAMES = (f"journal {n}" for n in itertools.count())
 
@@ -57,7 +57,7 @@ class TestPostgresJournal(DurableContract):
         with PostgresJournal(address, name="left") as left, PostgresJournal(address, name="right") as right:
             left.transact(add(1))
             right.transact(add(2))
-            right.transact(lambda turn: turn.keep(b"right"))
+            right.transact(lambda turn: turn.save_snapshot(b"right"))
             assert (values(left.read()), values(right.read())) == ([1], [2])
             assert left.latest_snapshot() is None
 
@@ -95,6 +95,7 @@ with PostgresJournal(sys.argv[1], name="shared") as journal:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_journal_without_a_lost_or_doubled_event(address: str) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", _COUNTER, address]) for _ in range(2)]
     assert [process.wait(120) for process in processes] == [0, 0]
@@ -102,7 +103,7 @@ def test_two_processes_share_a_journal_without_a_lost_or_doubled_event(address: 
         assert values(journal.read()) == list(range(1, 201))
 
 
-def test_an_address_where_nobody_lives_is_refused() -> None:
+def test_an_address_without_a_server_is_refused() -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     with pytest.raises(JournalError, match="cannot be opened"):
         PostgresJournal("host=/nonexistent user=nobody dbname=none")

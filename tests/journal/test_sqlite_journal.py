@@ -14,7 +14,7 @@ import pytest
 
 from duelist.journal.errors import JournalDamagedError, JournalError
 from duelist.journal.sqlite import SQLiteJournal
-from journal_contract import DurableContract, OpenJournal, add, values
+from tests.support.journal_contract import DurableContract, OpenJournal, add, values
 
 
 def on_the_side(path: Path, *statements: str) -> None:
@@ -62,7 +62,7 @@ class TestSQLiteJournal(DurableContract):
         journal.close()
         assert open_journal().notes == ()
 
-    def test_waiting_works_share_commits(self, open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_waiting_transactions_share_commits(self, open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch) -> None:
         journal = open_journal()
         commits = []
         commit = journal._store.commit

@@ -11,10 +11,9 @@ import pytest
 
 import duelist
 from duelist.core.errors import DuelistError, InvalidInputError
-from duelist.experiments.compare import Comparison
-from duelist.plotting.files import save_figure
-from duelist.plotting.lines import DASHES, OKABE_ITO, line_of
-from duelist.plotting.regret import MOST_BANDS, beyond_the_frame, regret_figure
+from duelist.experiments.comparison import Comparison
+from duelist.plotting.regret import MOST_BANDS, find_off_scale, regret_figure
+from duelist.plotting.style import DASHES, OKABE_ITO, line_style, save_figure
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +42,7 @@ def test_bands_are_one_sd_and_the_outer_quantiles(comparison: Comparison) -> Non
     assert highest[1] == pytest.approx(float(np.quantile(regret, 0.95, axis=0).max()))
 
 
+@pytest.mark.slow
 def test_long_runs_are_thinned_and_keep_both_ends() -> None:
     run = duelist.simulate(duelist.Uniform(), duelist.LinearDuels(dim=3, arms=4), rounds=3000, trials=2, seed=0, progress=False)
     left, _ = regret_figure(Comparison({"Uniform": run})).axes
@@ -61,24 +61,52 @@ def test_drawing_leaves_pyplot_alone(comparison: Comparison) -> None:
             sys.modules["matplotlib.pyplot"] = pyplot
 
 
-def test_many_policies_get_whiskers_instead_of_bands_and_all_stay_in_the_frame(comparison: Comparison) -> None:
-    runs = [comparison.runs["one"]] * (MOST_BANDS + 1)
-    many = Comparison({f"policy {number}": run for number, run in enumerate(runs)})
-    left, right = regret_figure(many).axes
+@pytest.fixture(scope="module")
+def many(comparison: Comparison) -> Comparison:
+    """More policies than bands can show: equal ones, and one far above the others."""
+    run = comparison.runs["one"]
+    far = type(run)(**{**vars(run), "regret": 100 * run.regret})
+    return Comparison({**{f"policy {number}": run for number in range(MOST_BANDS)}, "floor": far})
+
+
+def test_many_policies_get_mean_curves_without_bands_and_a_name_at_each_end(many: Comparison) -> None:
+    figure = regret_figure(many)
+    left, _ = figure.axes
     assert not left.collections
-    assert left.get_yscale() == "log"
-    final = comparison.runs["one"].final_regret
-    for axes, low, high in (
-        (left, final.mean() - final.std(), final.mean() + final.std()),
-        (right, *np.quantile(final, [0.05, 0.95])),
-    ):
-        ends = [np.asarray(line.get_ydata(), dtype=float) for line in axes.get_lines()]
-        whiskers = [end for end in ends if len(end) == 2 and end[0] != end[1]]
-        assert sum(np.allclose(whisker, [low, high]) for whisker in whiskers) == len(runs)
-        assert axes.get_ylim()[0] < low
-        assert axes.get_ylim()[1] > high
+    curves = {line.get_label(): np.asarray(line.get_ydata(), dtype=float) for line in left.get_lines()}
+    for name, run in many.runs.items():
+        np.testing.assert_allclose(curves[name], run.regret.mean(axis=0))
+    names = {text.get_text(): text.get_position()[1] for text in left.texts}
+    final = many.runs["policy 0"].final_regret.mean()
+    assert set(names) == {f"policy {i} {final:,.0f}" for i in range(MOST_BANDS)} | {f"floor {100 * final:,.0f} (off scale)"}
+    heights = sorted(names.values())
+    assert min(np.diff(heights)) >= 0.05, "names at the ends of curves overlap"
+    assert left.get_ylim()[1] < 100 * final
 
 
+def test_the_distribution_after_the_last_round_shows_every_policy_best_first(many: Comparison) -> None:
+    _, right = regret_figure(many).axes
+    names = [label.get_text() for label in right.get_yticklabels()]
+    assert names[0] == "floor"
+    rows = [np.asarray(line.get_xdata(), dtype=float) for line in right.get_lines()]
+    for height, name in enumerate(names):
+        final = many.runs[name].final_regret
+        outer, inner, median, mean = rows[4 * height : 4 * height + 4]
+        np.testing.assert_allclose(outer, np.quantile(final, [0.05, 0.95]))
+        np.testing.assert_allclose(inner, np.quantile(final, [0.25, 0.75]))
+        assert (median[0], mean[0]) == (pytest.approx(np.median(final)), pytest.approx(final.mean()))
+        low, high = right.get_xlim()
+        assert low < outer[0]
+        assert outer[1] < high
+
+
+@pytest.mark.slow
+def test_the_title_names_the_problem(comparison: Comparison, many: Comparison) -> None:
+    for one in (comparison, many):
+        assert regret_figure(one).get_suptitle() == "Regret on LinearDuels (d = 4, K = 6): lower is better"
+
+
+@pytest.mark.slow
 def test_the_same_figure_is_the_same_bytes(comparison: Comparison, tmp_path: Path) -> None:
     once = save_figure(regret_figure(comparison), tmp_path / "once")
     again = save_figure(regret_figure(comparison), tmp_path / "again")
@@ -87,7 +115,7 @@ def test_the_same_figure_is_the_same_bytes(comparison: Comparison, tmp_path: Pat
 
 
 def test_neighbouring_lines_differ_in_colour_and_in_dashes() -> None:
-    lines = [line_of(number) for number in range(len(OKABE_ITO) * len(DASHES))]
+    lines = [line_style(number) for number in range(len(OKABE_ITO) * len(DASHES))]
     assert len(set(lines)) == len(lines)
     for number in range(len(lines) - 1):
         assert lines[number].colour != lines[number + 1].colour
@@ -105,7 +133,7 @@ def test_neighbouring_lines_differ_in_colour_and_in_dashes() -> None:
     ],
 )
 def test_only_policies_far_above_all_others_leave_the_frame(finals: dict[str, float], outside: set[str]) -> None:
-    assert beyond_the_frame(finals) == outside
+    assert find_off_scale(finals) == outside
 
 
 def test_a_policy_that_leaves_the_frame_is_named_with_its_regret() -> None:

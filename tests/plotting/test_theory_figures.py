@@ -11,18 +11,17 @@ import pytest
 from matplotlib.lines import Line2D
 
 from duelist.core.errors import InvalidInputError
-from duelist.environments.linear_duels import LinearDuels
-from duelist.experiments.decomposition import decompose
-from duelist.experiments.hard_instances import play_hard_instances
-from duelist.plotting.bounds import bounds_figure
-from duelist.plotting.decomposition import decomposition_figure
-from duelist.plotting.files import save_figure
-from duelist.policies.fgts import FGTS
-from duelist.policies.uniform import Uniform
+from duelist.environments.linear import LinearDuels
+from duelist.experiments.theory import decompose, play_hard_instances
+from duelist.plotting.style import save_figure
+from duelist.plotting.theory import bounds_figure, decomposition_figure
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.uniform import Uniform
 from duelist.posteriors.priors import UniformBall
-from duelist.theory.lower import lower_bound
+from duelist.theory.linear_bounds import lower_bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 3, 50])
 def test_the_drawn_parts_end_at_their_totals_and_add_up(rounds: int, tmp_path: Path) -> None:
     split = decompose(FGTS(), LinearDuels(dim=3, arms=4), rounds=rounds, trials=2)
@@ -62,6 +61,7 @@ def test_results_of_several_dimensions_do_not_fit_one_figure() -> None:
         bounds_figure(results, UniformBall(1.0))
 
 
+@pytest.mark.slow
 def test_the_example_draws_both_figures_of_the_theory_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parents[2] / "examples" / "theory_figures.py"
     draw = runpy.run_path(str(example))["draw"]

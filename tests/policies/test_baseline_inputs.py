@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import duels_between
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.colstim import CoLSTIM
-from duelist.policies.maxinp import MaxInP
-from duelist.policies.maxpairucb import MaxPairUCB
-from duelist.policies.stad import StaD
-from duelist.policies.supcolstim import SupCoLSTIM
-from duelist.policies.vacdb import VACDB
+from duelist.history.duels import duels_between
+from duelist.policies.algorithms.colstim import CoLSTIM
+from duelist.policies.algorithms.maxinp import MaxInP
+from duelist.policies.algorithms.maxpairucb import MaxPairUCB
+from duelist.policies.algorithms.stad import StaD
+from duelist.policies.algorithms.supcolstim import SupCoLSTIM
+from duelist.policies.algorithms.vacdb import VACDB
 
 BASELINES: tuple[Any, ...] = (MaxInP, MaxPairUCB, CoLSTIM, VACDB, StaD, SupCoLSTIM)
 LAYERED: tuple[Any, ...] = (VACDB, StaD, SupCoLSTIM)
@@ -46,7 +46,7 @@ def test_radii_may_come_as_an_array_or_a_list(kind: Any) -> None:
     streams = Streams(0, [0, 1, 2])
     states = [kind(radius=radii).start(problem, streams) for radii in (np.array([1.0, 2.0, 3.0]), [1.0, 2.0, 3.0])]
     for state in states:
-        assert getattr(state, "fit", state).radius.tolist() == [1.0, 2.0, 3.0]
+        assert getattr(state, "fit", state).settings.radius.tolist() == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize("kind", [MaxInP, MaxPairUCB, CoLSTIM])
@@ -54,6 +54,20 @@ def test_radii_may_come_as_an_array_or_a_list(kind: Any) -> None:
 def test_a_ridge_that_is_not_above_zero_is_refused(kind: Any, ridge: object) -> None:
     with pytest.raises(InvalidInputError, match="ridge"):
         kind(ridge=ridge)
+
+
+@pytest.mark.parametrize("kind", [MaxInP, MaxPairUCB, CoLSTIM])
+@pytest.mark.parametrize("name", ["fit_ridge", "warmup"])
+@pytest.mark.parametrize("value", ["two", -1.0, float("nan"), 0.0 - 1e-9, [[1.0]]])
+def test_a_ridge_of_the_fit_or_a_warm_up_that_cannot_be_is_refused(kind: Any, name: str, value: object) -> None:
+    with pytest.raises(InvalidInputError, match=name):
+        kind(**{name: value})
+
+
+@pytest.mark.parametrize("perturbation", ["much", -1.0, float("nan"), [1.0, -2.0]])
+def test_a_perturbation_that_is_no_number_of_at_least_zero_is_refused(perturbation: Any) -> None:
+    with pytest.raises(InvalidInputError, match="perturbation"):
+        CoLSTIM(perturbation=perturbation)
 
 
 @pytest.mark.parametrize("kind", [*LAYERED, CoLSTIM])

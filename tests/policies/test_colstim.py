@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import duels_between
+from duelist.actions.finite import FiniteActions
+from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.colstim import CoLSTIM, CoLSTIMState, colstim_lanes
-from duelist.policies.gumbel import coupled_noise, own_noise_chance, theory_radius
-from slow_policies import Choice, Taught, play_beside, slow_colstim, slow_fit, slow_matrix, slow_noise
+from duelist.history.duels import duels_between
+from duelist.kernels.pairs import Candidates, colstim_lanes
+from duelist.policies.algorithms.colstim import CoLSTIM, CoLSTIMState
+from duelist.policies.parts.gumbel import coupled_noise, own_noise_chance, theory_radius
+from tests.support.reference_policies import Choice, Taught, play_beside, slow_colstim, slow_fit, slow_matrix, slow_noise
 
 STREAMS = Streams(0, [0])
 ARMS = FiniteActions([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
@@ -46,8 +48,8 @@ def test_a_round_computed_by_hand(noise: list[float], radius: float, different: 
     fit = after_one_duel(CoLSTIM(ridge=1.0)).fit
     first, second = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
     priority = np.array([[0.1, 0.2, 0.3]])
-    columns, perturbation = ARMS.columns, np.array([noise])
-    colstim_lanes(first, second, columns, priority, fit.theta, fit.whitener, np.array([radius]), perturbation, different)
+    bounds = fit.bounds._replace(radius=np.array([radius]))
+    colstim_lanes(first, second, Candidates(ARMS.columns, priority), bounds, np.array([noise]), different)
     assert (first[0], second[0]) == pair
 
 
@@ -57,7 +59,7 @@ def test_the_schedules_are_the_papers() -> None:
     assert own_noise_chance(10, 2500, since=0) == 1.0
     assert own_noise_chance(10, 2500, since=2499) == pytest.approx(math.sqrt(10 * math.log(25_000) / 2500))
     state = CoLSTIM(radius="theory").start(Problem(dim=10, lanes=2, horizon=2500), Streams(0, [0, 1]))
-    np.testing.assert_allclose(state.fit.radius, math.sqrt(10 * math.log(2500)))
+    np.testing.assert_allclose(state.fit.settings.radius, math.sqrt(10 * math.log(2500)))
 
 
 def test_early_rounds_perturb_every_arm_by_itself_and_late_rounds_all_alike() -> None:
@@ -90,25 +92,6 @@ def test_equal_arms_are_perturbed_alike_and_rows_do_not_matter() -> None:
     np.testing.assert_array_equal(noise, turned[::-1])
 
 
-@pytest.mark.parametrize(("warmup", "rounds"), [(5, 5), ("theory", 6)])
-def test_the_warm_up_plays_random_pairs_of_different_arms_for_that_long(warmup: int | str, rounds: int) -> None:
-    # "theory" is d K = 2 * 3 rounds. Without width or noise, CoLSTIM would play arm 0 against itself from the start.
-    policy = CoLSTIM(warmup=warmup, radius=0.0, perturbation=0.0)  # type: ignore[arg-type]
-    streams = Streams(0, range(300))
-    arms = FiniteActions(np.tile(ARMS.features, (300, 1, 1)))
-    state = policy.start(Problem(dim=2, lanes=300, horizon=100), streams)
-    learnt = duels_between(arms, np.zeros(300, dtype=np.int64), np.ones(300, dtype=np.int64))
-    state = policy.learn(state, arms, learnt, np.ones(300, dtype=np.int64))
-    for _ in range(rounds):
-        duels, state = policy.choose(state, arms, streams)
-        assert (duels.first != duels.second).all()
-        # 300 / 6 = 50 of each ordered pair on average, deviation 6.5.
-        assert (np.bincount(3 * duels.first + duels.second, minlength=9)[[1, 2, 3, 5, 6, 7]] > 17).all()
-    duels, state = policy.choose(state, arms, streams)
-    assert (duels.first == 0).all()
-    assert (duels.second == 0).all()
-
-
 def test_a_column_of_radii_equals_separate_runs_bit_for_bit() -> None:
     env = duelist.LinearDuels(dim=4, arms=10)
     together = duelist.simulate(CoLSTIM(radius=(0.5, 0.5, 4.0, 4.0)), env, rounds=80, trials=[3, 7, 3, 7], seed=2)
@@ -133,3 +116,28 @@ def test_every_round_agrees_with_the_rule_in_plain_python(radius: float, perturb
     policy = CoLSTIM(radius=radius, perturbation=perturbation, ridge=0.5)
     choices = play_beside(policy, rule, dim=dim, rounds=40, horizon=horizon, scales=(1.0, 0.4))
     assert any(choice.first != choice.second for choice in choices)
+
+
+def test_a_column_of_perturbations_equals_separate_runs_bit_for_bit() -> None:
+    env = duelist.LinearDuels(dim=4, arms=10)
+    together = duelist.simulate(CoLSTIM(perturbation=(0.1, 0.1, 4.0, 4.0)), env, rounds=80, trials=[3, 7, 3, 7], seed=2)
+    for lanes, perturbation in ((slice(0, 2), 0.1), (slice(2, 4), 4.0)):
+        alone = duelist.simulate(CoLSTIM(perturbation=perturbation), env, rounds=80, trials=[3, 7], seed=2)
+        np.testing.assert_array_equal(together.regret[lanes], alone.regret)
+        np.testing.assert_array_equal(together.first[lanes], alone.first)
+    with pytest.raises(InvalidInputError, match="one per lane"):
+        CoLSTIM(perturbation=(0.1, 0.2, 0.3)).start(Problem(dim=2, lanes=2), Streams(0, [0, 1]))
+
+
+def test_with_a_ridge_in_the_matrix_alone_every_round_agrees_with_the_rule_in_plain_python() -> None:
+    dim, horizon = 3, 40
+    clip = math.sqrt(dim * math.log(horizon))
+
+    def rule(record: list[Taught], actions: FiniteActions, streams: Streams, asked: int) -> Choice:
+        chance = min(1.0, math.sqrt(dim * math.log(dim * horizon) / (asked + 1)))
+        noise = slow_noise(actions, streams, asked, own_chance=chance, clip=clip)
+        arms = actions.features[0]
+        return slow_colstim(arms, range(len(arms)), slow_fit(record, dim, 0.05), slow_matrix(record, dim, 2.0), 0.3, noise)
+
+    policy = CoLSTIM(radius=0.3, ridge=2.0, fit_ridge=0.05)
+    play_beside(policy, rule, dim=dim, rounds=40, horizon=horizon, scales=(1.0, 0.4))

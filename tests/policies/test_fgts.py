@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import FiniteActions
-from duelist.core.checks import FloatArray
-from duelist.core.duels import Duels, duels_between
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import DuelistError, ImproperPosteriorError, InvalidInputError, UnknownNameError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.linear_duels import LinearDuels
+from duelist.environments.linear import LinearDuels
 from duelist.experiments.run import Run
-from duelist.policies.fgts import FGTS, FGTSState
-from duelist.posteriors.potential import LinearPotential
+from duelist.history.duels import Duels, duels_between
+from duelist.policies.algorithms.fgts import FGTS, FGTSState
+from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
 from duelist.samplers.langevin import Langevin
 from duelist.samplers.mala import MALA
-from oracles import Round, full_potential
+from duelist.typing import FloatArray
+from tests.support.oracles import Round, full_potential
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
 
@@ -142,6 +142,7 @@ def test_the_anytime_schedule_weakens_with_every_round() -> None:
     assert weights == pytest.approx([1.0, 0.5, 0.25], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_an_unknown_horizon_learns_too() -> None:
     policy, env, streams = FGTS(), LinearDuels(dim=4, arms=10), Streams(0, range(10))
     instance, regret = env.instance(streams), np.zeros(10)
@@ -197,6 +198,7 @@ def test_what_happens_when_both_draws_pick_one_arm(same_arm: str, draws: tuple[A
     assert (duels.first.tolist(), duels.second.tolist()) == ([0], [second])
 
 
+@pytest.mark.slow
 def test_whole_runs_with_different_arms_never_play_an_arm_against_itself() -> None:
     for same_arm in ("runner-up", "redraw"):
         run = duelist.simulate(FGTS(same_arm=same_arm), LinearDuels(dim=3, arms=5), rounds=200, trials=4, seed=0)
@@ -223,6 +225,7 @@ def test_a_grid_in_one_state_equals_separate_runs_bit_for_bit(name: str, values:
         assert_same_lanes(alone, grid, [2 * i, 2 * i + 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", [MALA(), Langevin()])
 @pytest.mark.parametrize("same_arm", ["allow", "redraw", "runner-up"])
 def test_numbers_do_not_depend_on_lanes_or_workers(sampler: MALA | Langevin, same_arm: str) -> None:

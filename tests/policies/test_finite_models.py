@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import duelist
-from continuous_sets import SETS
-from duelist.core.actions import FiniteActions
-from duelist.core.checks import FloatArray
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem, select_lanes
 from duelist.core.streams import Streams
-from duelist.environments.listed_duels import ListedDuels
-from duelist.policies.described import described, policy_from
-from duelist.policies.finite_models import FiniteModels, FiniteModelsState
-from duelist.policies.finite_models_kernels import draw_lanes
+from duelist.environments.listed import ListedDuels
+from duelist.kernels.finite_models import draw_lanes
+from duelist.policies.algorithms.finite_models import FiniteModels, FiniteModelsState
+from duelist.policies.codec import policy_from_mapping, to_mapping
+from duelist.typing import FloatArray
+from tests.support.continuous_sets import SETS
 
 MODELS = np.random.default_rng(0).standard_normal((1000, 4))
 
@@ -60,9 +60,10 @@ def _brute_force(models: FloatArray, played: Any, j: int, eta: float, mu: float)
     return np.array([total - top - norm for total in totals])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("eta", "mu"), [(1.0, 0.0), (1.0, 0.3), (0.25, 0.02)])
 def test_the_posterior_is_exact_to_ten_digits(eta: float, mu: float) -> None:
-    models = MODELS[:300]
+    models = MODELS[:100]  # digits are lost over rounds, not over models
     policy = FiniteModels(models=models, eta=eta, mu=mu)
     state, played = _play(policy, 200)
     for j in range(2):
@@ -72,6 +73,7 @@ def test_the_posterior_is_exact_to_ten_digits(eta: float, mu: float) -> None:
         np.testing.assert_allclose(np.exp(found), np.exp(expected), rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_thousand_models_are_exact_after_a_long_run() -> None:
     policy = FiniteModels(models=MODELS, mu=0.01)
     state, played = _play(policy, 60)
@@ -122,6 +124,7 @@ def test_draws_have_the_frequencies_of_the_posterior() -> None:
     assert both == pytest.approx(0.5 * 0.5 / 1.45, abs=5 * np.sqrt(0.25 / lanes))
 
 
+@pytest.mark.slow
 def test_weights_beyond_the_range_of_numbers_do_no_harm() -> None:
     drawn = np.empty((1, 2), dtype=np.int64)
     one = np.ones(1)
@@ -161,7 +164,7 @@ def test_every_continuous_set_can_be_played(name: str) -> None:
 def test_a_policy_is_a_value_that_can_be_written_down_and_cut_into_lanes() -> None:
     policy = FiniteModels(models=MODELS[:3], eta=(0.5, 1.0, 2.0))
     assert policy == FiniteModels(models=MODELS[:3].tolist(), eta=(0.5, 1.0, 2.0))
-    assert policy_from(described(policy)) == policy
+    assert policy_from_mapping(to_mapping(policy)) == policy
     cut = select_lanes(policy, slice(1, 2), 3)
     assert cut.eta == (1.0,)
     assert cut.models == policy.models

@@ -9,14 +9,14 @@ import pytest
 from scipy import integrate, optimize, stats
 
 import duelist
-from duelist.core.actions import FiniteActions
-from duelist.core.checks import FloatArray
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.foresight_kernels import envelope_gain, expected_excess, sort_into
-from duelist.policies.prior_scale import FACTORS, LOG_PRIOR, base_ridge
-from uncached import from_python
+from duelist.kernels.foresight import Envelope, envelope_gain, expected_excess, sort_into
+from duelist.policies.parts.prior_scale import FACTORS, LOG_PRIOR, base_ridge
+from duelist.typing import FloatArray
+from tests.support.kernels import from_python
 
 call_envelope_gain = from_python(envelope_gain)
 call_expected_excess = from_python(expected_excess)
@@ -32,9 +32,9 @@ def gain_by_integration(heights: FloatArray, slopes: FloatArray) -> float:
 
 def gain(heights: FloatArray, slopes: FloatArray, scale: float = 1.0) -> float:
     n = len(heights)
-    order, stack, cuts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
-    call_sort_into(order, slopes, n)
-    return call_envelope_gain(heights, slopes, order, n, scale, stack, cuts)
+    lines = Envelope(slopes, np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n))
+    call_sort_into(lines.order, slopes, n)
+    return call_envelope_gain(heights, lines, n, scale)
 
 
 def test_expected_excess_is_the_integral_of_the_upper_tail() -> None:
@@ -43,6 +43,7 @@ def test_expected_excess_is_the_integral_of_the_upper_tail() -> None:
         assert call_expected_excess(x) == pytest.approx(exact, rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 8, 20])
 def test_the_gain_is_the_integral_of_the_upper_envelope(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -74,6 +75,7 @@ def worth_by_hand(features: FloatArray, base: float, remaining: int, optimism: f
     return max(optimism * math.pow(remaining, 1 / 3) * mean_gain(m) * (remaining - m) / m for m in batches)
 
 
+@pytest.mark.slow
 def test_the_first_pair_is_the_one_of_the_highest_worth_by_hand() -> None:
     features = np.array([[1.0, 0.0], [-0.4, 0.3], [0.1, -0.9], [0.2, 0.2]])
     base = float(base_ridge(FiniteActions(features))[0])
@@ -99,8 +101,9 @@ def test_a_question_about_arms_that_do_not_come_back_is_worth_its_gain_once() ->
     _, state = policy.choose(policy.start(Problem(dim=2), streams), FiniteActions(arms), streams)
     # Believed for certain: the scale of the prior. Known well: theta = (0.1, 1), with a deviation of 0.1 in each coordinate.
     sure = np.eye(len(FACTORS))[:1]
-    theta, whitener = np.zeros_like(state.theta) + np.array([0.1, 1.0]), np.zeros_like(state.whitener) + 0.1 * np.eye(2)
-    state = state._replace(theta=theta, whitener=whitener, weights=sure)
+    theta = np.zeros_like(state.scales.theta) + np.array([0.1, 1.0])
+    whitener = np.zeros_like(state.scales.whitener) + 0.1 * np.eye(2)
+    state = state._replace(scales=state.scales._replace(theta=theta, whitener=whitener, weights=sure))
     # The leader by 0.2 against the second: what 1, 4, ... plays would add, less what one costs.
     win = 1.0 / (1.0 + math.exp(-0.2))
     spread, information = 0.01 * 4.0, win * (1.0 - win)
@@ -113,18 +116,20 @@ def test_a_question_about_arms_that_do_not_come_back_is_worth_its_gain_once() ->
     # Arms that moved together have the same contrasts, and none of them was there before.
     for optimism, moved in ((0.01, 0.0), (100.0, 0.0), (100.0, 50.0)):
         factor = optimism * 199 ** (1 / 3) if moved == 0.0 else 1.0
-        duels, _ = policy.choose(state._replace(optimism=np.array([optimism])), FiniteActions(arms + moved), streams)
+        hopeful = state._replace(settings=state.settings._replace(optimism=np.array([optimism])))
+        duels, _ = policy.choose(hopeful, FiniteActions(arms + moved), streams)
         assert (duels.first[0] != duels.second[0]) == (worth(factor) > 0.0)
     assert worth(1.0) < 0.0 < worth(100.0 * 199 ** (1 / 3))
 
 
+@pytest.mark.slow
 def test_what_an_answer_is_worth_to_other_arms_is_the_gain_on_those() -> None:
     rng, policy, streams = np.random.default_rng(8), duelist.Foresight(horizon=50), Streams(0, [0])
     before, now = rng.standard_normal((2, 5, 2))
     _, state = policy.choose(policy.start(Problem(dim=2), streams), FiniteActions(before), streams)
     # Far away the same contrasts, and nothing learnt: before is worth as much as now.
     _, moved = policy.choose(state, FiniteActions(before + 100.0), streams)
-    own, other, rounds = moved.gained[0]
+    own, other, rounds = moved.arms.gained[0]
     assert rounds == 1.0
     assert own == pytest.approx(other, rel=1e-9)
     duels, state = policy.choose(state, FiniteActions(now), streams)
@@ -140,8 +145,8 @@ def test_what_an_answer_is_worth_to_other_arms_is_the_gain_on_those() -> None:
             by_plays.append(float(np.average(gains, weights=weights)) / m)
         per_play[name] = by_plays
     chosen = int(np.argmax([g * (49 - m) for g, m in zip(per_play["own"], (1.0, 4.0, 16.0), strict=True)]))
-    assert state.gained[0, 0] == pytest.approx(per_play["own"][chosen], rel=1e-5)
-    assert state.gained[0, 1] == pytest.approx(per_play["other"][chosen], rel=1e-5)
+    assert state.arms.gained[0, 0] == pytest.approx(per_play["own"][chosen], rel=1e-5)
+    assert state.arms.gained[0, 1] == pytest.approx(per_play["other"][chosen], rel=1e-5)
 
 
 def evidence_of(ridge: float, base: float, signed: FloatArray) -> tuple[float, FloatArray]:
@@ -174,11 +179,12 @@ def test_scales_are_weighted_by_their_laplace_evidence() -> None:
     evidence, fits = zip(*(evidence_of(ridge, base, np.array(signed)) for ridge in base * FACTORS), strict=True)
     weights = np.exp(np.array(evidence) - max(evidence))
     weights[weights < 0.01 * weights.sum()] = 0.0
-    np.testing.assert_allclose(state.weights[0], weights / weights.sum(), atol=1e-4)
+    np.testing.assert_allclose(state.scales.weights[0], weights / weights.sum(), atol=1e-4)
     assert 2 <= np.count_nonzero(weights) < len(FACTORS)
-    np.testing.assert_allclose(state.theta[0], fits, atol=1e-4)
+    np.testing.assert_allclose(state.scales.theta[0], fits, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_settled_lane_plays_as_if_it_were_worked_out_again() -> None:
     """Forgetting what was settled before every round changes no pair, in known and unknown horizons."""
     environment = duelist.LinearDuels(dim=3, arms=6)
@@ -190,15 +196,16 @@ def test_a_settled_lane_plays_as_if_it_were_worked_out_again() -> None:
             state = policy.start(Problem(dim=3, lanes=5, horizon=horizon), streams)
             pairs = []
             for t in range(150):
-                state = state._replace(settled=np.full(5, -1)) if forget else state
+                state = state._replace(arms=state.arms._replace(settled=np.full(5, -1))) if forget else state
                 duels, state = policy.choose(state, instance.actions(t), streams)
                 state = policy.learn(state, instance.actions(t), duels, instance.outcomes(t, duels))
                 pairs.append((duels.first, duels.second))
             played.append(np.array(pairs))
         np.testing.assert_array_equal(played[0], played[1])
-        assert horizon is None or (state.settled >= 0).all()
+        assert horizon is None or (state.arms.settled >= 0).all()
 
 
+@pytest.mark.slow
 def test_a_scale_is_learnt_for_large_and_for_small_thetas() -> None:
     ridges = [
         duelist.simulate(

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.core.actions import FiniteActions
+from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
-from duelist.core.saved import from_bytes, to_bytes
+from duelist.core.serialize import from_bytes, to_bytes
 from duelist.core.streams import Streams
-from duelist.policies.stad import StaD
-from duelist.policies.supcolstim import SupCoLSTIM
-from duelist.policies.vacdb import VACDB
+from duelist.policies.algorithms.stad import StaD
+from duelist.policies.algorithms.supcolstim import SupCoLSTIM
+from duelist.policies.algorithms.vacdb import VACDB
 
 LAYERED: tuple[Any, ...] = (VACDB(), StaD(), SupCoLSTIM())
 STREAMS = Streams(0, [0])
@@ -77,7 +77,7 @@ def test_a_state_that_has_only_exploited_can_be_saved_and_loaded(policy: Any) ->
     for _ in range(3):
         duels, state = policy.choose(state, alike, STREAMS)
         state = policy.learn(state, alike, duels, np.array([1]))
-    assert state.exploited.tolist() == [3.0]
+    assert state.info.exploited.tolist() == [3.0]
     again = from_bytes(to_bytes(state))
     for _ in range(5):
         duels, state = policy.choose(state, apart, STREAMS)
@@ -85,4 +85,4 @@ def test_a_state_that_has_only_exploited_can_be_saved_and_loaded(policy: Any) ->
         duels_again, again = policy.choose(again, apart, STREAMS)
         again = policy.learn(again, apart, duels_again, np.array([1]))
     assert again.theta.tobytes() == state.theta.tobytes()
-    assert again.explored.tolist() == state.explored.tolist()
+    assert again.info.explored.tolist() == state.info.explored.tolist()

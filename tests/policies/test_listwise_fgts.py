@@ -9,19 +9,19 @@ import pytest
 from scipy import stats
 
 import duelist
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import duels_between
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
-from duelist.core.slates import slates_of
 from duelist.core.streams import Streams
-from duelist.environments.linear_slates import LinearSlates
-from duelist.experiments.simulate_slates import simulate_slates
-from duelist.policies.listwise_fgts import ListwiseFGTS, ListwiseFGTSState
+from duelist.environments.slates import LinearSlates
+from duelist.experiments.slate_simulation import simulate_slates
+from duelist.history.duels import duels_between
+from duelist.history.slates import slates_of
+from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS, ListwiseFGTSState
 from duelist.posteriors.priors import GaussianBall
 from duelist.preferences.plackett_luce import RankingError, ranking_loss
 from duelist.preferences.ties import BothBad, Davidson, RaoKupper
-from oracles import Floats, finite_difference
+from tests.support.oracles import Floats, finite_difference
 
 SETS = [FiniteActions(np.random.default_rng(n).standard_normal((2, n, 3))) for n in (5, 7)]
 Played = list[tuple[FiniteActions, Any, list[Any]]]
@@ -58,6 +58,7 @@ def written_out(policy: ListwiseFGTS, theta: Floats, log: Played, lane: int, dra
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [
@@ -119,7 +120,7 @@ def test_the_curvature_is_the_hessian_of_the_ranking_losses_and_the_prior() -> N
         ([[0], []], "at least the winner"),
         ([[0], [1, 1]], "at most once"),
         ([[0], [3]], "names places 0 to 2"),
-        ([[0]], "one a lane"),
+        ([[0]], "one per lane"),
         ([[0], "tie"], "no model of ties"),
     ],
 )
@@ -155,6 +156,7 @@ def test_the_same_seed_gives_the_same_slates_whatever_the_number_of_trials() -> 
     np.testing.assert_array_equal(few.rankings, more.rankings[:2])
 
 
+@pytest.mark.slow
 def test_four_choices_learn_faster_a_round_than_two_on_the_same_instances() -> None:
     env = LinearSlates(dim=5, arms=16)
     two, four = (

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import duels_between
+from duelist.actions.ball import BallActions
+from duelist.actions.finite import FiniteActions
+from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.maxinp import MaxInP
-from duelist.policies.ucb import UCBState
-from slow_policies import Choice, Taught, play_beside, slow_fit, slow_matrix, slow_maxinp
+from duelist.history.duels import duels_between
+from duelist.policies.algorithms.maxinp import MaxInP
+from duelist.policies.parts.confidence import UCBState
+from tests.support.reference_policies import Choice, Taught, play_beside, slow_fit, slow_matrix, slow_maxinp
 
 STREAMS = Streams(0, [0])
 ARMS = FiniteActions([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
@@ -92,3 +94,19 @@ def test_every_round_agrees_with_the_rule_in_plain_python(radius: float) -> None
     # With no width in play nothing decides between the pairs of the first round but their widths, which differ.
     choices = play_beside(MaxInP(radius=radius, ridge=0.5), rule, dim=3, rounds=25, horizon=25, scales=(1.0, 0.4))
     assert any(choice.first != choice.second for choice in choices)
+
+
+@pytest.mark.parametrize("radius", [0.7, 3.0])
+def test_with_a_ridge_in_the_matrix_alone_every_round_agrees_with_the_rule_in_plain_python(radius: float) -> None:
+    def rule(record: list[Taught], actions: FiniteActions, _streams: Streams, _asked: int) -> Choice:
+        return slow_maxinp(actions.features[0], slow_fit(record, 3, 0.05), slow_matrix(record, 3, 2.0), radius)
+
+    policy = MaxInP(radius=radius, ridge=2.0, fit_ridge=0.05)
+    choices = play_beside(policy, rule, dim=3, rounds=25, horizon=25, scales=(1.0, 0.4))
+    assert any(choice.first != choice.second for choice in choices)
+
+
+def test_a_ball_has_no_random_pairs_to_warm_up_with() -> None:
+    policy = MaxInP(warmup=3)
+    with pytest.raises(InvalidInputError, match="warmup=3"):
+        policy.choose(policy.start(Problem(dim=2), STREAMS), BallActions(1, 2), STREAMS)

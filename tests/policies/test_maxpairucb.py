@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import duels_between
+from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.maxpairucb import MaxPairUCB
-from duelist.policies.ucb import UCBState
-from slow_policies import Choice, Taught, play_beside, slow_fit, slow_matrix, slow_max_pair
+from duelist.history.duels import duels_between
+from duelist.policies.algorithms.maxpairucb import MaxPairUCB
+from duelist.policies.parts.confidence import UCBState
+from tests.support.reference_policies import Choice, Taught, play_beside, slow_fit, slow_matrix, slow_max_pair
 
 STREAMS = Streams(0, [0])
 ARMS = FiniteActions([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
@@ -90,5 +90,17 @@ def test_every_round_agrees_with_the_rule_in_plain_python(width: str, radius: fl
         return slow_max_pair(actions.features[0], theta, matrix, radius)
 
     policy = MaxPairUCB(radius=radius, ridge=0.5, width=width)
+    choices = play_beside(policy, rule, dim=3, rounds=25, horizon=25, scales=(1.0, 0.4))
+    assert any(choice.first != choice.second for choice in choices)
+
+
+@pytest.mark.parametrize("width", ["global", "local"])
+def test_with_a_ridge_in_the_matrix_alone_every_round_agrees_with_the_rule_in_plain_python(width: str) -> None:
+    def rule(record: list[Taught], actions: FiniteActions, _streams: Streams, _asked: int) -> Choice:
+        theta = slow_fit(record, 3, 0.05)
+        matrix = slow_matrix(record, 3, 2.0, theta if width == "local" else None)
+        return slow_max_pair(actions.features[0], theta, matrix, 2.0)
+
+    policy = MaxPairUCB(radius=2.0, ridge=2.0, fit_ridge=0.05, width=width)
     choices = play_beside(policy, rule, dim=3, rounds=25, horizon=25, scales=(1.0, 0.4))
     assert any(choice.first != choice.second for choice in choices)

@@ -11,21 +11,22 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import duels_between
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import ImproperPosteriorError, InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.nonlinear_duels import NetworkDuels, QuadraticDuels
-from duelist.policies.nonlinear_fgts import NonlinearFGTS, NonlinearFGTSState
+from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
+from duelist.history.duels import duels_between
+from duelist.kernels.philox import RandomSource
+from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS, NonlinearFGTSState
 from duelist.posteriors.priors import GaussianBall, UniformBall
-from duelist.posteriors.reward_potential import RewardTerms, curvature_of, potential_of
+from duelist.posteriors.rewards import RewardTerms, curvature_of, potential_of
 from duelist.rewards.base import CustomReward
 from duelist.rewards.errors import RewardBoundError, RewardNotFiniteError
-from duelist.rewards.ready_made import LastLayer, Quadratic, RadialBasis, TwoLayerNetwork
-from duelist.samplers.any_potential import mala_walk
-from duelist.samplers.reward_mala import RewardMALA
-from oracles import Floats, finite_difference
+from duelist.rewards.models import LastLayer, Quadratic, RadialBasis, TwoLayerNetwork
+from duelist.samplers.generic_mala import run_mala
+from duelist.samplers.jax_mala import RewardMALA
+from tests.support.oracles import Floats, finite_difference
 
 jax = pytest.importorskip("jax", reason="nonlinear rewards need the extra: pip install 'duelist[jax]'")
 
@@ -66,7 +67,7 @@ def lane_of(terms: RewardTerms, lane: int) -> RewardTerms:
 
 
 class InNumPy:
-    """The potential of all lanes and chains as `mala_walk` asks for it."""
+    """The potential of all lanes and chains as `run_mala` asks for it."""
 
     def __init__(self, reward: Any, terms: RewardTerms) -> None:
         self._evaluate, self._terms = jax.value_and_grad(potential_of(reward)), terms
@@ -80,6 +81,7 @@ class InNumPy:
         return values, gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", REWARDS, ids=lambda reward: type(reward).__name__)
 def test_the_potential_is_the_papers_and_its_gradient_agrees_with_finite_differences(reward: Any) -> None:
     policy = NonlinearFGTS(reward=reward, mu=0.3)
@@ -113,26 +115,27 @@ def test_with_a_linear_reward_it_is_the_potential_of_fgts() -> None:
     np.testing.assert_allclose(gradients, plain.potential(other).gradient(theta), rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_compiled_walk_takes_the_path_of_the_plain_one() -> None:
     reward = Quadratic()
     policy = NonlinearFGTS(reward=reward, mu=0.1, prior=GaussianBall(1.0, 4.0))
     state, streams = after_some_duels(policy)
     terms, sampler = policy.terms(state), RewardMALA(steps=6)
     moved = sampler.advance(reward, terms, state.chains, streams, 3, rounds=30, announce=lambda _: None)
-    plain = mala_walk(
+    plain = run_mala(
         InNumPy(reward, terms),
         state.chains.position,
         state.chains.log_step,
         moved.whitener,
-        streams.keys("reward mala"),
-        round_=3,
+        RandomSource(streams.keys("reward mala"), 3, 0),
         steps=6,
     )
     assert (plain.position != state.chains.position).any(axis=2).all()
     np.testing.assert_allclose(moved.position, plain.position, rtol=1e-9)
-    np.testing.assert_allclose(moved.accepted, plain.acceptance, rtol=1e-9)
+    np.testing.assert_allclose(moved.info.accepted, plain.acceptance, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_curvature_of_a_linear_reward_is_the_hessian_of_the_likelihood_and_the_prior() -> None:
     linear = CustomReward(lambda theta, features: features @ theta, n_parameters=2)
     policy = NonlinearFGTS(reward=linear)
@@ -148,6 +151,7 @@ def test_the_curvature_of_a_linear_reward_is_the_hessian_of_the_likelihood_and_t
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_duels_whatever_the_number_of_lanes() -> None:
     policy, env = NonlinearFGTS(reward=Quadratic()), QuadraticDuels(dim=2, arms=6)
     together = duelist.simulate(policy, env, rounds=40, trials=2, seed=3, workers=1, progress=False)
@@ -156,6 +160,7 @@ def test_the_same_seed_gives_the_same_duels_whatever_the_number_of_lanes() -> No
     np.testing.assert_array_equal(together.second[1], alone.second[0])
 
 
+@pytest.mark.slow
 def test_a_reward_that_returns_nan_is_a_named_error_and_the_state_still_plays() -> None:
     broken = CustomReward(lambda theta, features: features @ theta + jax.numpy.log(theta[0] + 1.0), n_parameters=2)
     policy = NonlinearFGTS(reward=broken)
@@ -183,6 +188,7 @@ def test_a_bound_is_checked_against_the_draws_and_not_assumed() -> None:
                 policy.choose(state, FiniteActions(ARMS[0]), streams)
 
 
+@pytest.mark.slow
 def test_live_it_never_shows_an_arm_against_itself() -> None:
     policy, streams = NonlinearFGTS(reward=Quadratic()), Streams(0, [0])
     state, actions = policy.start(Problem(dim=2, live=True), streams), FiniteActions(ARMS[0])
@@ -193,6 +199,7 @@ def test_live_it_never_shows_an_arm_against_itself() -> None:
         state = policy.learn(state, actions, duels, np.where(duels.contrast[:, 0] > 0, 1, -1))
 
 
+@pytest.mark.slow
 def test_what_is_compiled_is_announced_with_the_time_it_took() -> None:
     messages: list[str] = []
     policy = NonlinearFGTS(reward=TwoLayerNetwork(hidden=2, scale=1.234), announce=messages.append)
@@ -223,6 +230,7 @@ def test_a_flat_prior_without_a_ball_is_refused() -> None:
         NonlinearFGTS(reward=Quadratic(), prior=Flat())
 
 
+@pytest.mark.slow
 def test_on_a_quadratic_truth_it_ends_with_at_most_half_the_regret_of_linear_fgts() -> None:
     env = QuadraticDuels()
     linear, nonlinear = (

@@ -7,24 +7,25 @@ import itertools
 import numpy as np
 import pytest
 
-from duelist.core.actions import FiniteActions
-from duelist.core.ball_actions import BallActions
-from duelist.core.duels import duels_between
+from duelist.actions.ball import BallActions
+from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.fgts import FGTS
-from duelist.policies.pair_probability import favourites, pair_probability
+from duelist.history.duels import duels_between
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.parts.pair_probability import count_favourites, pair_probability
 
 RULES = ["allow", "runner-up", "redraw"]
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_probabilities_of_all_ordered_pairs_add_up_to_one(rule: str) -> None:
-    table = favourites(np.random.default_rng(0).normal(size=(5, 400)))
+    table = count_favourites(np.random.default_rng(0).normal(size=(5, 400)))
     total = sum(pair_probability(*table, i, j, rule) for i, j in itertools.product(range(5), repeat=2))
     assert total == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_the_estimate_agrees_with_playing_the_rule_itself(rule: str) -> None:
     # The slow, obvious version: take two independent draws, play the best of each, and on a repeat what the rule says.
@@ -43,12 +44,13 @@ def test_the_estimate_agrees_with_playing_the_rule_itself(rule: str) -> None:
         if second == first and rule != "allow":
             second = int(order[1])
         counts[first, second] += 1
-    table = favourites(utilities)
+    table = count_favourites(utilities)
     for i, j in itertools.product(range(4), repeat=2):
         # Four standard errors of a share of 40,000 plays: below one false alarm in 900 for the 16 pairs together.
         assert pair_probability(*table, i, j, rule) == pytest.approx(counts[i, j] / n, abs=4 * np.sqrt(0.25 / n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_the_estimate_of_fgts_follows_what_it_plays_from_one_posterior(rule: str) -> None:
     rng, streams = np.random.default_rng(2), Streams(0, [0])

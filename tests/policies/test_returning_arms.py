@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelist.core.actions import FiniteActions
-from duelist.core.checks import FloatArray
-from duelist.policies import returning_arms
-from duelist.policies.prior_scale import base_ridge
-from duelist.policies.returning_arms import carried_over
+from duelist.actions.finite import FiniteActions
+from duelist.policies.algorithms import foresight as returning_arms
+from duelist.policies.algorithms.foresight import carry_over
+from duelist.policies.parts.prior_scale import base_ridge
+from duelist.typing import FloatArray
 
 RNG = np.random.default_rng(3)
 BEFORE = RNG.standard_normal((2, 6, 12))
@@ -42,4 +42,4 @@ def test_before_the_first_set_nothing_says_that_arms_change() -> None:
 
 def test_what_is_carried_over_is_believed_to_be_all_until_rounds_say_otherwise() -> None:
     gained = np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 1.0], [2.0, 0.0, 990.0], [2.0, 1.0, 1e9], [1.0, 3.0, 50.0]])
-    np.testing.assert_allclose(carried_over(gained), [1.0, 10 / 11, 0.01, 0.5, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(carry_over(gained), [1.0, 10 / 11, 0.01, 0.5, 1.0], rtol=1e-6)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import FiniteActions
+from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.stad import StaD, stop_width
-from slow_policies import Choice, SlowLayers, Taught, play_beside, slow_fit, slow_matrix, slow_walk
+from duelist.policies.algorithms.stad import StaD, stop_width
+from tests.support.reference_policies import Choice, SlowLayers, Taught, play_beside, slow_fit, slow_matrix, slow_walk
 
 STREAMS = Streams(0, [0])
 
@@ -56,6 +56,7 @@ def test_a_column_of_radii_equals_separate_runs_bit_for_bit() -> None:
         np.testing.assert_array_equal(together.second[lanes], alone.second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explore", ["optimistic", "widest"])
 @pytest.mark.parametrize("radius", [0.4, 3.0])
 def test_every_round_agrees_with_the_rule_in_plain_python(explore: str, radius: float) -> None:

@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.core.actions import FiniteActions
+from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.supcolstim import SupCoLSTIM, stop_width
-from slow_policies import Choice, SlowLayers, Taught, play_beside, slow_fit, slow_matrix, slow_noise, slow_walk
+from duelist.policies.algorithms.supcolstim import SupCoLSTIM, stop_width
+from tests.support.reference_policies import (
+    Choice,
+    SlowLayers,
+    Taught,
+    play_beside,
+    slow_fit,
+    slow_matrix,
+    slow_noise,
+    slow_walk,
+)
 
 STREAMS = Streams(0, [0])
 

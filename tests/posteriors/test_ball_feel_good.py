@@ -7,18 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from duelist.core.actions import FiniteActions
-from duelist.core.ball_actions import BallActions
-from duelist.core.checks import FloatArray
-from duelist.core.duels import Duels
+from duelist.actions.ball import BallActions
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
-from duelist.core.history import History
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.fgts import FGTS
-from duelist.posteriors.potential import LinearPotential
+from duelist.history.duels import Duels
+from duelist.history.history import History
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.posteriors.linear import LinearPotential, tilt_from
 from duelist.posteriors.priors import Gaussian
-from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
+from duelist.typing import FloatArray
 
 ETA, MU = 0.7, 0.3
 
@@ -40,14 +39,7 @@ def _record(rounds: int) -> tuple[History, list[tuple[BallActions | FiniteAction
 
 def _potential(history: History) -> LinearPotential:
     statistics = history.statistics
-    return LinearPotential(
-        PriorTerm(Gaussian()),
-        PreferenceTerm(statistics, np.array([ETA])),
-        FeelGoodTerm.of(statistics, np.array([MU])),
-        lanes=1,
-        chains=2,
-        dim=3,
-    )
+    return LinearPotential.of(Gaussian(), statistics, eta=np.array([ETA]), mu=np.array([MU]))
 
 
 def _slow_potential(record: list[tuple[BallActions | FiniteActions, FloatArray, int]], theta: FloatArray, j: int) -> float:
@@ -96,7 +88,7 @@ def test_a_history_that_did_not_keep_its_balls_is_refused() -> None:
     best = ball.best(np.array([[[1.0, 0.0], [0.0, 1.0]]]))
     history = History.start(lanes=1, dim=2).append(ball, Duels(best.row[:, 0], best.row[:, 1], best.features), np.array([1]))
     with pytest.raises(InvalidInputError, match="keep_sets"):
-        FeelGoodTerm.of(history.statistics, np.array([0.1]))
+        tilt_from(history.statistics, np.array([0.1]))
 
 
 def test_fgts_plays_a_ball_with_a_potential_that_contains_it() -> None:
@@ -106,6 +98,6 @@ def test_fgts_plays_a_ball_with_a_potential_that_contains_it() -> None:
         duels, state = policy.choose(state, ball, streams)
         np.testing.assert_allclose(np.linalg.norm(duels.features, axis=2), 1.0, rtol=1e-12)
         state = policy.learn(state, ball, duels, np.array([1, -1]))
-    tilt = policy.potential(state).packed.tilt
+    tilt = policy.potential(state).tilt
     assert tilt is not None
     assert tilt.ball_reach == 6.0

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from continuous_sets import DIM, LANES, SETS
-from duelist.core.actions import ActionSet, Best, FiniteActions
-from duelist.core.checks import FloatArray
-from duelist.core.duels import Duels
+from duelist.actions.finite import ActionSet, Best, FiniteActions
 from duelist.core.errors import InvalidInputError
-from duelist.core.history import History
 from duelist.core.lanes import Problem
-from duelist.core.saved import from_bytes, to_bytes
+from duelist.core.serialize import from_bytes, to_bytes
 from duelist.core.streams import Streams
-from duelist.policies.fgts import FGTS
-from duelist.posteriors.potential import LinearPotential
+from duelist.history.duels import Duels
+from duelist.history.history import History
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, UniformBall
-from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
 from duelist.samplers.mala import MALA
+from duelist.typing import FloatArray
+from tests.support.continuous_sets import DIM, LANES, SETS
 
 ETA, MU = 0.7, 0.05
 Played = list[tuple[ActionSet, FloatArray, FloatArray]]
@@ -54,14 +53,8 @@ def _play(sets: list[ActionSet], rounds: int) -> tuple[History, Played]:
 
 def _potential(history: History) -> LinearPotential:
     statistics = history.statistics
-    return LinearPotential(
-        PriorTerm(Gaussian()),
-        PreferenceTerm(statistics, np.full(LANES, ETA)),
-        FeelGoodTerm.of(statistics, np.full(LANES, MU)),
-        lanes=LANES,
-        chains=2,
-        dim=DIM,
-        observations=history.rounds,
+    return LinearPotential.of(
+        Gaussian(), statistics, eta=np.full(LANES, ETA), mu=np.full(LANES, MU), observations=history.rounds
     )
 
 
@@ -136,12 +129,12 @@ def test_asking_sets_for_their_best_takes_the_path_of_the_compiled_sampler(prior
             outcomes = np.where(duels.contrast[:, 0] > 0, 1, -1)
             states[which] = policy.learn(states[which], offered, duels, outcomes)
         np.testing.assert_allclose(states[0].chains.position, states[1].chains.position, rtol=1e-8, atol=1e-10)
-    assert open_.potential(states[0]).open_sets
-    assert not closed.potential(states[1]).open_sets
+    assert open_.potential(states[0]).callback_sets
+    assert not closed.potential(states[1]).callback_sets
     np.testing.assert_allclose(states[0].chains.log_step, states[1].chains.log_step, rtol=1e-8)
 
 
-def test_a_trace_over_open_sets_is_the_trace_over_closed_ones() -> None:
+def test_a_trace_over_callback_sets_is_the_trace_over_closed_ones() -> None:
     streams, sampler = Streams(0, [0, 1]), MALA(steps=3)
     traces = []
     for actions in (SETS["ellipsoid"], Hidden(SETS["ellipsoid"])):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from duelist.core.checks import FloatArray
-from duelist.core.statistics import Statistics
-from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import LinearTerms, gradient_alone, scratch_for
+from duelist.history.statistics import Statistics
+from duelist.kernels.potential import LinearTerms, gradient_alone, scratch_for
+from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian
-from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
-from uncached import uncached_kernel
+from duelist.typing import FloatArray
+from tests.support.kernels import uncached_kernel
 
 
 @uncached_kernel
@@ -21,6 +21,7 @@ def gradients_alone(theta: FloatArray, terms: LinearTerms, gradients: FloatArray
             gradient_alone(gradients[lane, chain], theta[lane, chain], lane, chain, terms, scratch)
 
 
+@pytest.mark.slow
 def test_gradient_alone_is_the_gradient_of_the_potential_with_and_without_the_tilt() -> None:
     generator = np.random.default_rng(0)
     lanes, dim, n = 2, 5, 9
@@ -34,10 +35,8 @@ def test_gradient_alone_is_the_gradient_of_the_potential_with_and_without_the_ti
         np.array([2.0, 1.0, 5.0]),
         generator.standard_normal((lanes, 2, dim)),
     )
-    tilt = FeelGoodTerm.of(statistics, np.array([0.3, 0.0]))
-    likelihood = PreferenceTerm(statistics, np.array([1.0, 0.25]))
-    potential = LinearPotential(PriorTerm(Gaussian()), likelihood, tilt, lanes=lanes, chains=2, dim=dim)
+    potential = LinearPotential.of(Gaussian(), statistics, eta=np.array([1.0, 0.25]), mu=np.array([0.3, 0.0]))
     theta = generator.standard_normal((lanes, 2, dim))
     gradients = np.empty_like(theta)
-    gradients_alone(theta, potential.packed, gradients)
+    gradients_alone(theta, potential.compiled_terms, gradients)
     np.testing.assert_allclose(gradients, potential.gradient(theta), rtol=1e-12)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from duelist.core.errors import ImproperPosteriorError, InvalidInputError
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
-from oracles import Floats
+from tests.support.oracles import Floats
 
 DRAWS = 4000  # a Kolmogorov-Smirnov p-value below 1e-6 is a false alarm once in a million seeds; the seed is fixed
 

@@ -11,7 +11,7 @@ import pytest
 from duelist.preferences.logistic import log_loss, log_loss_slope
 from duelist.preferences.plackett_luce import RankingError, checked_ranking, ranking_loss, ranking_slope, sample_ranking
 from duelist.preferences.ties import OUTCOMES, BothBad, Davidson, RaoKupper
-from oracles import Floats, finite_difference
+from tests.support.oracles import Floats, finite_difference
 
 UTILITIES = np.array([0.3, -1.2, 2.0, 0.7])
 MODELS: list[Any] = [Davidson(0.7), RaoKupper(2.0), BothBad(-0.4)]

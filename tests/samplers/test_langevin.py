@@ -7,32 +7,23 @@ import math
 import numpy as np
 import pytest
 
-from builders import history_of, random_rounds
 from duelist.core.errors import InvalidInputError, NonFiniteError
-from duelist.core.history import History
 from duelist.core.streams import Streams
-from duelist.posteriors.potential import LinearPotential
+from duelist.history.history import History
+from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior, UniformBall
-from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
 from duelist.samplers.langevin import Langevin
 from duelist.samplers.mala import MALA
 from duelist.samplers.registry import SAMPLERS, sampler_named
-from oracles import Floats, Round, box_muller, philox_words
+from tests.support.builders import history_of, random_rounds
+from tests.support.oracles import Floats, Round, box_muller, philox_words
 
 MU = 0.2
 
 
 def potential_of(history: History, prior: Prior, mu: float) -> LinearPotential:
     statistics, lanes = history.statistics, history.lanes
-    return LinearPotential(
-        PriorTerm(prior),
-        PreferenceTerm(statistics, np.ones(lanes)),
-        FeelGoodTerm.of(statistics, np.full(lanes, mu)),
-        lanes=lanes,
-        chains=2,
-        dim=history.dim,
-        observations=history.rounds,
-    )
+    return LinearPotential.of(prior, statistics, eta=np.ones(lanes), mu=np.full(lanes, mu), observations=history.rounds)
 
 
 def paper_gradient(theta: Floats, rounds: list[Round], draw: int, precision: float) -> Floats:

@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.core.statistics import Statistics
 from duelist.core.streams import Streams
-from duelist.posteriors.potential import LinearPotential
+from duelist.history.statistics import Statistics
+from duelist.kernels.philox import RandomSource, mala_randomness
+from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
-from duelist.posteriors.table_potential import TablePotential, table_loss
-from duelist.posteriors.terms import PreferenceTerm, PriorTerm
-from duelist.samplers import offline
-from duelist.samplers.any_potential import mala_randomness, randomness_in_numpy
-from duelist.samplers.curvature import renewed, unknown_curvature
+from duelist.posteriors.table import TablePotential, table_loss
+from duelist.samplers import posterior as offline
+from duelist.samplers.curvature import curvature_of_table, refresh_curvature, unknown_curvature
 from duelist.samplers.diagnostics import PosteriorDraws
+from duelist.samplers.generic_mala import randomness_in_numpy
 from duelist.samplers.mala import MALA
-from duelist.samplers.offline import sample_posterior
-from duelist.samplers.table_curvature import curvature_of_table
+from duelist.samplers.posterior import sample_posterior
 
 PRIORS = [Gaussian(), UniformBall(0.6), GaussianBall(1.0, 0.6)]
 RNG = np.random.default_rng(5)
@@ -35,8 +34,7 @@ def statistics() -> Statistics:
 
 
 def both_potentials(prior: Prior) -> tuple[LinearPotential, TablePotential]:
-    terms = PriorTerm(prior), PreferenceTerm(statistics(), np.array([0.5]))
-    compiled = LinearPotential(*terms, lanes=1, chains=1, dim=4, observations=3600)
+    compiled = LinearPotential.of(prior, statistics(), eta=np.array([0.5]), chains=1, observations=3600)
     return compiled, TablePotential(table_loss(statistics(), 0.5), prior, lanes=3, dim=4, observations=3600)
 
 
@@ -56,13 +54,13 @@ def test_the_potential_in_numpy_is_the_compiled_one(prior: Prior) -> None:
 def test_a_kernel_is_refused_the_potential_of_a_table_rather_than_given_its_prior() -> None:
     _, table = both_potentials(Gaussian())
     with pytest.raises(InvalidInputError, match="evaluated by NumPy"):
-        _ = table.packed
+        _ = table.compiled_terms
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
 def test_the_curvature_in_numpy_is_the_compiled_one(prior: Prior) -> None:
     compiled, _ = both_potentials(prior)
-    expected = renewed(unknown_curvature(1, 4), compiled)
+    expected = refresh_curvature(unknown_curvature(1, 4), compiled)
     found = curvature_of_table(table_loss(statistics(), 0.5), compiled)
     np.testing.assert_allclose(found.mode, expected.mode, rtol=1e-9)
     np.testing.assert_allclose(found.whitener, expected.whitener, rtol=1e-9, atol=1e-15)
@@ -71,10 +69,10 @@ def test_the_curvature_in_numpy_is_the_compiled_one(prior: Prior) -> None:
 
 @pytest.mark.parametrize("dim", [1, 4, 10])
 def test_random_numbers_in_numpy_are_those_of_the_kernel(dim: int) -> None:
-    keys = Streams(7, [0, 5]).keys("sampler")
+    source = RandomSource(Streams(7, [0, 5]).keys("sampler"), 11, 2)
     (noise, uniforms), (plain_noise, plain_uniforms) = ((np.empty((2, 3, 6, dim)), np.empty((2, 3, 6))) for _ in range(2))
-    mala_randomness(noise, uniforms, keys, 11, 2)
-    randomness_in_numpy(plain_noise, plain_uniforms, keys, 11, 2)
+    mala_randomness(noise, uniforms, source)
+    randomness_in_numpy(plain_noise, plain_uniforms, source)
     np.testing.assert_allclose(plain_noise, noise, rtol=1e-12, atol=1e-15)
     np.testing.assert_array_equal(plain_uniforms, uniforms)
 
@@ -83,6 +81,7 @@ def drawn(prior: Prior, seed: int = 2) -> PosteriorDraws:
     return sample_posterior(ROWS, COUNTS, prior=prior, eta=0.5, sampler=MALA(steps=2), draws=800, warmup=50, seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
 def test_draws_in_numpy_are_those_of_the_kernels(prior: Prior, monkeypatch: pytest.MonkeyPatch) -> None:
     in_numpy = drawn(prior)

@@ -7,70 +7,30 @@ import math
 import numpy as np
 import pytest
 
-from builders import history_of, random_rounds
 from duelist.core.errors import InvalidInputError, NonFiniteError
 from duelist.core.streams import Streams
-from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.linear import LinearPotential, empty_likelihood
 from duelist.posteriors.priors import Gaussian, UniformBall
-from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
 from duelist.samplers.mala import MALA
-from oracles import Round
+from tests.support.builders import history_of, random_rounds
+from tests.support.oracles import Round
 
 
 def potential_of(lanes: list[list[Round]], *, chains: int = 2) -> LinearPotential:
     history = history_of(lanes)
     statistics, n = history.statistics, len(lanes)
-    tilt = FeelGoodTerm.of(statistics, np.full(n, 0.05))
-    return LinearPotential(
-        PriorTerm(Gaussian()),
-        PreferenceTerm(statistics, np.ones(n)),
-        tilt,
-        lanes=n,
-        chains=chains,
-        dim=history.dim,
-        observations=history.rounds,
-    )
+    mu = np.full(n, 0.05)
+    return LinearPotential.of(Gaussian(), statistics, eta=np.ones(n), mu=mu, chains=chains, observations=history.rounds)
 
 
 def some_lanes(n: int, dim: int = 3) -> list[list[Round]]:
     return [random_rounds(rng := np.random.default_rng(seed), 30, [rng.normal(size=(5, dim))]) for seed in range(n)]
 
 
-def test_a_lane_moves_the_same_alone_and_among_others() -> None:
-    lanes = some_lanes(5)
-    sampler = MALA(steps=7)
-    everyone = Streams(1, range(5))
-    chains = sampler.start(Gaussian(), everyone, chains=2, dim=3)
-    alone = [sampler.start(Gaussian(), Streams(1, [n]), chains=2, dim=3) for n in range(5)]
-    for round_ in range(4):
-        chains = sampler.advance(potential_of(lanes), chains, everyone, round_)
-        alone = [sampler.advance(potential_of([lanes[n]]), alone[n], Streams(1, [n]), round_) for n in range(5)]
-    for n in range(5):
-        np.testing.assert_array_equal(chains.position[n], alone[n].position[0])
-        np.testing.assert_array_equal(chains.log_step[n], alone[n].log_step[0])
-
-
-def test_the_same_call_gives_the_same_draws_and_leaves_its_input() -> None:
-    potential, streams, sampler = potential_of(some_lanes(2)), Streams(0, [0, 1]), MALA()
-    chains = sampler.start(Gaussian(), streams, chains=2, dim=3)
-    before = chains.position.copy()
-    once, twice = (sampler.advance(potential, chains, streams, 3) for _ in range(2))
-    np.testing.assert_array_equal(once.position, twice.position)
-    np.testing.assert_array_equal(chains.position, before)
-    assert not np.array_equal(once.position, before)
-
-
-def test_another_round_or_attempt_gives_other_draws() -> None:
-    potential, streams, sampler = potential_of(some_lanes(1)), Streams(0, [0]), MALA()
-    chains = sampler.start(Gaussian(), streams, chains=2, dim=3)
-    positions = {sampler.advance(potential, chains, streams, r, a).position.tobytes() for r in range(3) for a in range(3)}
-    assert len(positions) == 9
-
-
 def test_the_two_chains_are_independent_given_the_history() -> None:
     # Without data both chains sample the prior: 4000 lanes give a correlation with standard error 0.016.
     lanes = 4000
-    potential = LinearPotential(PriorTerm(Gaussian()), lanes=lanes, chains=2, dim=1)
+    potential = LinearPotential(Gaussian(), empty_likelihood(lanes, 1), chains=2)
     streams, sampler = Streams(0, range(lanes)), MALA()
     chains = sampler.start(Gaussian(), streams, chains=2, dim=1)
     for round_ in range(3):
@@ -96,10 +56,10 @@ def test_the_step_size_adapts_towards_the_target_acceptance_from_far_off(start: 
     chains = sampler.start(Gaussian(), streams, chains=2, dim=3)
     for round_ in range(400):
         chains = sampler.advance(potential, chains, streams, round_)
-    accepted, proposed = chains.accepted, chains.proposed
+    before = chains.info
     for round_ in range(400, 800):
         chains = sampler.advance(potential, chains, streams, round_)
-    recent = (chains.accepted - accepted) / (chains.proposed - proposed)
+    recent = (chains.info.accepted - before.accepted) / (chains.info.proposed - before.proposed)
     assert np.abs(recent - 0.574).max() < 0.1
     assert sampler.report(chains)["acceptance"].shape == (3,)
 
@@ -108,7 +68,7 @@ def test_chains_start_at_draws_from_the_prior_and_stay_in_its_ball() -> None:
     prior, lanes = UniformBall(0.3), 200
     streams, sampler = Streams(0, range(lanes)), MALA()
     chains = sampler.start(prior, streams, chains=2, dim=2)
-    potential = LinearPotential(PriorTerm(prior), lanes=lanes, chains=2, dim=2)
+    potential = LinearPotential(prior, empty_likelihood(lanes, 2), chains=2)
     for round_ in range(5):
         assert (np.linalg.norm(chains.position, axis=2) <= 0.3).all()
         chains = sampler.advance(potential, chains, streams, round_)

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from duelist.core.checks import FloatArray
 from duelist.core.streams import Streams
-from duelist.samplers.polya_gamma_kernels import log_cosh_error, polya_gamma_one, polya_gamma_truncated
-from duelist.samplers.random_kernels import exponential, gamma, normal, tape_from, uniform
-from uncached import from_python, uncached_kernel
+from duelist.kernels.philox import exponential, gamma, normal, open_stream, uniform
+from duelist.kernels.polya_gamma import log_cosh_error, polya_gamma_one, polya_gamma_truncated
+from duelist.typing import FloatArray
+from tests.support.kernels import from_python, uncached_kernel
 
 call_log_cosh_error = from_python(log_cosh_error)
 
@@ -20,26 +20,26 @@ N = 200_000
 
 @uncached_kernel
 def many_ones(out: FloatArray, key: np.ndarray, c: float) -> None:
-    tape = tape_from(key, 0, 0)
+    stream = open_stream(key, 0, 0)
     for i in range(out.shape[0]):
-        out[i] = polya_gamma_one(tape, c)
+        out[i] = polya_gamma_one(stream, c)
 
 
 @uncached_kernel
 def many_truncated(out: FloatArray, key: np.ndarray, b: float, c: float) -> None:
-    tape = tape_from(key, 1, 0)
+    stream = open_stream(key, 1, 0)
     for i in range(out.shape[0]):
-        out[i] = polya_gamma_truncated(tape, b, c)
+        out[i] = polya_gamma_truncated(stream, b, c)
 
 
 @uncached_kernel
 def many_basic(out: FloatArray, key: np.ndarray, shape: float) -> None:
-    tape = tape_from(key, 2, 0)
+    stream = open_stream(key, 2, 0)
     for i in range(out.shape[1]):
-        out[0, i] = uniform(tape)
-        out[1, i] = exponential(tape)
-        out[2, i] = normal(tape)
-        out[3, i] = gamma(tape, shape)
+        out[0, i] = uniform(stream)
+        out[1, i] = exponential(stream)
+        out[2, i] = normal(stream)
+        out[3, i] = gamma(stream, shape)
 
 
 def key() -> np.ndarray:
@@ -64,6 +64,7 @@ def within_five_errors(values: FloatArray, expected: float) -> None:
     assert abs(values.mean() - expected) < 5 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c", [0.0, 0.3, 1.7, -3.0, 8.0, 40.0])
 def test_a_draw_of_one_has_the_mean_variance_and_transform_of_the_law(c: float) -> None:
     draws = np.empty(N)
@@ -81,6 +82,7 @@ def test_a_large_tilt_stays_finite_and_has_the_right_mean() -> None:
     within_five_errors(draws, mean_of(1.0, 500.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("b", "c"), [(0.25, 0.0), (0.25, 2.0), (1.0, 1.0), (7.5, 3.0), (400.0, 0.5)])
 def test_the_truncated_sum_has_the_mean_and_variance_of_the_law_it_stands_for(b: float, c: float) -> None:
     draws = np.empty(N)

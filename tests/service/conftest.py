@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service_parts import Running, running_service
+from tests.support.services import Running, running_service
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service_parts import Running
+from tests.support.services import Running
 
 
 def test_an_arena_is_created_listed_and_shown(service: Running) -> None:

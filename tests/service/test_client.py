@@ -10,7 +10,7 @@ import pytest
 
 from duelist.core.errors import InvalidInputError
 from duelist.service.client import Ask, Client, ClientError, per_item
-from service_parts import Running
+from tests.support.services import Running
 
 
 def test_the_client_does_everything_a_program_needs(service: Running) -> None:

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from duelist.core.checks import FloatArray
 from duelist.core.errors import InvalidInputError
 from duelist.service.embedding import HashingEmbedder
-from service_parts import GENEROUS, running_service
+from duelist.typing import FloatArray
+from tests.support.services import GENEROUS, running_service
 
 
 def test_rows_have_length_one_and_the_same_text_the_same_row() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.slow
 def test_the_example_finds_what_the_crowd_likes(capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parents[2] / "examples" / "support_answers.py"
     spec = importlib.util.spec_from_file_location("support_answers", path)

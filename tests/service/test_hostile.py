@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from duelist.service.settings import ServiceSettings
-from service_parts import Running, running_service
+from tests.support.services import Running, running_service
 
 GOOD: dict[str, Any] = {"name": "x", "items": [{"name": "a"}, {"name": "b"}]}
 
@@ -76,13 +76,13 @@ def changed(**changes: Any) -> str:
     ],
 )
 def test_a_bad_arena_is_refused_with_a_reason(service: Running, body: str) -> None:
-    before = service.service.ledger.position
+    before = service.service.store.position
     answer = service.admin.post("/api/v1/arenas", content=body, headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422), (body[:200], answer.text)
     problem = answer.json()
     assert problem["detail"]
     assert problem["title"]
-    assert service.service.ledger.position == before
+    assert service.service.store.position == before
 
 
 def test_a_body_in_another_encoding_or_type_is_refused(service: Running) -> None:

@@ -8,7 +8,7 @@ import io
 import pyarrow.parquet as pq
 import pytest
 
-from service_parts import Running
+from tests.support.services import Running
 
 
 def test_the_leaderboard_follows_the_votes(service: Running) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from duelist.journal.memory import MemoryJournal
 from duelist.service.settings import ServiceSettings
-from service_parts import Running, running_service
+from tests.support.services import Running, running_service
 
 
 def all_routes(service: Running) -> list[tuple[str, str]]:
@@ -21,6 +21,7 @@ def filled(path: str, arena: str, ask: str) -> str:
     return path.replace("{arena}", arena).replace("{ask}", ask).replace("{item}", "alpha").replace("{key}", "0123456789ab")
 
 
+@pytest.mark.slow
 def test_no_request_without_a_key_changes_anything() -> None:
     journal = MemoryJournal()
     with running_service(journal) as service:

@@ -10,12 +10,12 @@ import pytest
 
 from duelist.core.errors import InvalidInputError
 from duelist.journal.memory import MemoryJournal
-from duelist.service.ledger import Ledger
-from duelist.service.outcomes import Outcome, from_sides, to_sides
-from duelist.service.rate_limit import RateLimit
+from duelist.service.arena.outcomes import Outcome, from_sides, to_sides
+from duelist.service.bootstrap import bound_socket, embedder_from, first_key, freeze_gc, open_journal
+from duelist.service.http.middleware import RateLimit
 from duelist.service.sessions import Sessions
 from duelist.service.settings import ServiceSettings
-from duelist.service.start import bound_socket, embedder_from, first_key, leave_memory_alone, open_journal
+from duelist.service.store import Store
 
 
 class Clock:
@@ -75,15 +75,15 @@ def test_the_numbers_of_outcomes_never_change() -> None:
 
 def test_the_first_key_is_made_once() -> None:
     journal = MemoryJournal()
-    ledger = Ledger(journal)
-    secret = first_key(ledger)
+    store = Store(journal)
+    secret = first_key(store)
     assert secret is not None
     assert secret.startswith("duel_")
-    assert first_key(ledger) is None
-    assert first_key(ledger, "x" * 24) == "x" * 24
-    assert first_key(ledger, "x" * 24) is None
+    assert first_key(store) is None
+    assert first_key(store, "x" * 24) == "x" * 24
+    assert first_key(store, "x" * 24) is None
     with pytest.raises(InvalidInputError, match="at least 24"):
-        first_key(ledger, "short")
+        first_key(store, "short")
     journal.close()
 
 
@@ -125,10 +125,11 @@ def test_settings_are_checked() -> None:
         ServiceSettings(max_body=10)
 
 
+@pytest.mark.slow
 def test_what_exists_when_the_service_starts_is_not_looked_at_by_the_garbage_collector_again() -> None:
     objects = len(gc.get_objects())
     try:
-        leave_memory_alone()
+        freeze_gc()
         assert gc.get_freeze_count() > objects / 2
         assert len(gc.get_objects()) < objects / 10
     finally:

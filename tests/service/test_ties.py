@@ -8,12 +8,11 @@ import io
 import numpy as np
 import pytest
 
-from arena_parts import Stage
-from duelist.service.beliefs import believe, evidence, posterior_draws
-from duelist.service.hall import Hall
-from duelist.service.items import Item
-from duelist.service.vote_statistics import potential_of
-from service_parts import Running
+from duelist.service.arena.items import Item
+from duelist.service.insight.leaderboard import compute_leaderboard, leaderboard_inputs, posterior_draws, potential_of
+from duelist.service.state import ServiceState
+from tests.support.arenas import Stage
+from tests.support.services import Running
 
 TWO = [Item("a", "A", "A", features=(0.9,)), Item("b", "B", "B", features=(-0.5,))]
 
@@ -22,11 +21,11 @@ def test_a_tie_is_half_a_win_each_way_and_both_bad_and_skips_are_kept_but_not_le
     stage = Stage(items=2)
     for verdict in ("both_bad", "skip"):
         stage.tell(stage.ask(), verdict)
-    assert stage.arena.player.state.history.rounds == 0
+    assert stage.arena.learner.lane.state.history.rounds == 0
     stage.tell(stage.ask(), "tie")
     stage.tell(stage.ask(), "left")
-    statistics = stage.arena.player.state.history.statistics
-    assert (stage.arena.player.state.history.rounds, statistics.totals[0, 0]) == (2, 2.0)
+    statistics = stage.arena.learner.lane.state.history.statistics
+    assert (stage.arena.learner.lane.state.history.rounds, statistics.totals[0, 0]) == (2, 2.0)
     assert statistics.losses[0, 0] in (0.5, 1.5)
     assert [stage.arena.log[n].outcome.name for n in range(3)] == ["BOTH_BAD", "SKIP", "TIE"]
 
@@ -57,8 +56,8 @@ def test_the_counts_of_the_leaderboard_are_those_of_the_policy() -> None:
     rng = np.random.default_rng(0)
     for vote in range(40):
         stage.tell(stage.ask(at=vote), str(rng.choice(["left", "right", "tie", "both_bad"])), at=vote)
-    mine, theirs = potential_of(stage.arena, chains=1).packed.likelihood, stage.arena.player.state.history.statistics
-    contrasts = stage.arena.player.state.history.statistics.contrasts
+    mine, theirs = potential_of(stage.arena, chains=1).likelihood, stage.arena.learner.lane.state.history.statistics
+    contrasts = stage.arena.learner.lane.state.history.statistics.contrasts
     for row in range(int(mine.n_rows[0])):
         match = (contrasts[0] == mine.contrasts[0, :, row : row + 1]).all(axis=0)
         assert mine.totals[0, row] == pytest.approx(theirs.totals[0, match].sum())
@@ -71,9 +70,12 @@ def test_ties_draw_two_items_together() -> None:
         for vote in range(20 + ties):
             decision = stage.ask()
             stage.tell(decision, "tie" if vote >= 20 else "left" if decision.left == 0 else "right")
-    gaps = [ranks[0].utility - ranks[1].utility for ranks in (believe(evidence(stage.arena)).ranks for stage in (far, near))]
+    gaps = [
+        ranks[0].utility - ranks[1].utility
+        for ranks in (compute_leaderboard(leaderboard_inputs(stage.arena)).ranks for stage in (far, near))
+    ]
     assert gaps[1] < 0.5 * gaps[0]
-    assert near.replayed().to_bytes() == near.hall.to_bytes()
+    assert near.replayed().to_bytes() == near.state.to_bytes()
 
 
 def test_an_arena_may_ignore_ties() -> None:
@@ -82,8 +84,8 @@ def test_an_arena_may_ignore_ties() -> None:
         stage.tell(stage.ask(), verdict)
     for verdict in ("left", "skip", "right", "skip"):
         without.tell(without.ask(), verdict)
-    assert stage.arena.player.state.history.rounds == 2
-    one, other = (believe(evidence(each.arena)) for each in (stage, without))
+    assert stage.arena.learner.lane.state.history.rounds == 2
+    one, other = (compute_leaderboard(leaderboard_inputs(each.arena)) for each in (stage, without))
     assert (one.theta == other.theta).all()
 
 
@@ -91,13 +93,13 @@ def test_an_arena_from_before_there_was_a_choice_goes_on_as_it_was() -> None:
     """Its journal says nothing about ties; replayed or from its snapshot, it counts them and learns nothing from them."""
     stage = Stage(ties="ignored")
     stage.crowd(80)
-    journal = [dict(event) for event in stage.events]
-    journal[0] = {**journal[0], "spec": {key: value for key, value in journal[0]["spec"].items() if key != "ties"}}
-    hall = Hall()
-    for event in journal:
-        hall.apply(event)
-    assert hall.to_bytes() == stage.hall.to_bytes()
-    assert hall.arena("arena").spec.ties == "ignored"
+    created, *later = stage.events
+    del created.body["spec"]["ties"]
+    state = ServiceState()
+    for event in (created, *later):
+        state.apply(event)
+    assert state.to_bytes() == stage.state.to_bytes()
+    assert state.arena("arena").spec.ties == "ignored"
 
 
 def test_ties_are_imported_exported_and_imported_again(service: Running) -> None:

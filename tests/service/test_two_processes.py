@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from duelist.journal.postgres import PostgresJournal
-from kill_harness import Memory, ServiceProcess, check_against_service, check_fold, create_arena, load, settle_doubts
-from postgres_server import private_server
+from tests.support.kill_harness import (
+    Memory,
+    ServiceProcess,
+    check_against_service,
+    check_fold,
+    create_arena,
+    join_all,
+    load,
+    settle_doubts,
+    wait_for_answers,
+)
+from tests.support.postgres_server import private_server
 
 
 @pytest.fixture(scope="module")
@@ -26,23 +35,22 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def two(address: str) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
     # Started together: they also make the tables and the first key together.
-    both = ServiceProcess(address), ServiceProcess(address)
-    for service in both:
-        service.wait_until_listening()
-    yield both
-    for service in both:
-        service.stop()
+    with ServiceProcess(address) as one, ServiceProcess(address) as other:
+        for service in (one, other):
+            service.wait_until_listening()
+        yield one, other
+        for service in (one, other):
+            service.stop()
 
 
+@pytest.mark.slow
 def test_votes_through_both_are_all_there_once(two: tuple[ServiceProcess, ServiceProcess], address: str) -> None:
     create_arena(two[0], "shared")
     memory, stop = Memory(), threading.Event()
     threads = [t for n, service in enumerate(two) for t in load(service, "shared", memory, clients=4, seed=n, stop=stop)]
-    time.sleep(2.0)
+    wait_for_answers(memory, 150)
     stop.set()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert len(memory.answers) > 20
+    join_all(threads)
     for service in two:
         # An ask that changes nothing but brings the process up to date with the other.
         service.call("POST", "/api/v1/arenas/shared/asks", {"request_id": "0.0.1"})
@@ -65,22 +73,22 @@ def test_one_ask_answered_through_both_at_once_counts_once(two: tuple[ServicePro
             assert service.call("PUT", path, {"outcome": won})[1]["repeated"] is True
 
 
+@pytest.mark.slow
 def test_when_one_is_killed_the_other_goes_on_and_nothing_is_lost(address: str) -> None:
-    first, second = ServiceProcess(address), ServiceProcess(address)
-    for service in (first, second):
-        service.wait_until_listening()
-    create_arena(first, "survivor")
-    memory, stop = Memory(), threading.Event()
-    threads = load(first, "survivor", memory, clients=4, seed=7, stop=stop)
-    threads += load(second, "survivor", memory, clients=4, seed=8, stop=stop)
-    time.sleep(1.0)
-    first.kill()
-    time.sleep(0.5)
-    stop.set()
-    for thread in threads:
-        thread.join(timeout=60)
-    settle_doubts(second, "survivor", memory)
-    check_against_service(second, "survivor", memory)
-    second.stop()
+    with ServiceProcess(address) as first, ServiceProcess(address) as second:
+        for service in (first, second):
+            service.wait_until_listening()
+        create_arena(first, "survivor")
+        memory, stop = Memory(), threading.Event()
+        threads = load(first, "survivor", memory, clients=4, seed=7, stop=stop)
+        threads += load(second, "survivor", memory, clients=4, seed=8, stop=stop)
+        wait_for_answers(memory, 80)
+        first.kill()
+        wait_for_answers(memory, len(memory.answers) + 40)  # the other goes on
+        stop.set()
+        join_all(threads)
+        settle_doubts(second, "survivor", memory)
+        check_against_service(second, "survivor", memory)
+        second.stop()
     with PostgresJournal(address) as journal:
         check_fold(journal)

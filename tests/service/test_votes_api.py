@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from duelist.service.settings import ServiceSettings
-from service_parts import Running, running_service
+from tests.support.services import Running, running_service
 
 
 def test_an_ask_shows_contents_and_not_names(service: Running) -> None:

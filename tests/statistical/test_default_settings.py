@@ -7,12 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
-from reference_problems import Reference
 
 from duelist.posteriors.priors import Gaussian, Prior, UniformBall
 from duelist.samplers.diagnostics import PoorSamplingWarning, PosteriorDraws
 from duelist.samplers.mala import MALA
-from duelist.samplers.offline import FeelGood, sample_posterior
+from duelist.samplers.posterior import FeelGood, sample_posterior
+from tests.support.reference_problems import Reference
 
 # mu = alpha / sqrt(rows). The paper's experiments have alpha = 0.1. At 1 and with ten duels in dimension 50, the slices of
 # the Polya-Gamma sampler are too narrow for 1,000 draws, also when they are thinned, and it says so.
@@ -29,6 +29,7 @@ def drawn(sampler: str | MALA, dim: int, rows: int, alpha: float, prior: Prior, 
     return sample_posterior(contrasts, outcomes, sampler=sampler, feel_good=tilt, prior=prior, max_thin=max_thin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tilted", [False, True], ids=["plain", "Feel-Good"])
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("dim", DIMS)
@@ -39,6 +40,7 @@ def test_chains_agree_and_are_worth_400_draws(sampler: str, dim: int, rows: int,
     assert found.smallest_ess >= 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 1.0], ids=["plain", "Feel-Good"])
 def test_on_a_ball_in_high_dimension_too_where_the_mass_is_at_the_wall(alpha: float) -> None:
     found = drawn("mala", 50, 10, alpha, UniformBall(2.0)).diagnostics
@@ -46,6 +48,7 @@ def test_on_a_ball_in_high_dimension_too_where_the_mass_is_at_the_wall(alpha: fl
     assert found.smallest_ess >= 400
 
 
+@pytest.mark.slow
 def test_chains_that_mix_slowly_are_thinned_and_others_are_left_alone() -> None:
     slow = MALA(steps=1)
     with pytest.warns(PoorSamplingWarning):
@@ -57,6 +60,7 @@ def test_chains_that_mix_slowly_are_thinned_and_others_are_left_alone() -> None:
     np.testing.assert_array_equal(easy, free_to_thin)
 
 
+@pytest.mark.slow
 def test_a_biased_sampler_is_not_thinned_for_the_sake_of_its_diagnostics() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PoorSamplingWarning)

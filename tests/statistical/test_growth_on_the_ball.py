@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import duelist
 
 
+@pytest.mark.slow
 def test_the_exponent_over_the_second_half_is_at_most_three_fifths() -> None:
     # d = 10, |theta*| = 3, T = 2500: 0.55 with this seed; linear regret would be 1 and the lower bound's rate is 1/2.
     env = duelist.ContinuousDuels(dim=10, actions="ball", theta_norm=3.0)

@@ -6,18 +6,18 @@ import math
 from collections import Counter
 
 import numpy as np
+import pytest
 
-from duelist.core.actions import FiniteActions
-from duelist.core.duels import duels_between
-from duelist.core.history import History
+from duelist.actions.finite import FiniteActions
 from duelist.core.streams import Streams
-from duelist.posteriors.potential import LinearPotential
+from duelist.history.duels import duels_between
+from duelist.history.history import History
+from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian
-from duelist.posteriors.terms import PreferenceTerm, PriorTerm
 from duelist.samplers.base import Sampler
 from duelist.samplers.langevin import Langevin
 from duelist.samplers.mala import MALA
-from oracles import Floats, Round, many_potentials, moments_on_grid
+from tests.support.oracles import Floats, Round, many_potentials, moments_on_grid
 
 LANES, ROUNDS = 100, 2000
 CORNERS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]) / math.sqrt(2)  # of norm 1, as the theory asks
@@ -48,12 +48,12 @@ def last_draws(sampler: Sampler, rounds: list[Round], *, asked_from: int) -> Flo
         duels = duels_between(actions, np.full(LANES, played.first), np.full(LANES, played.second))
         history = history.append(actions, duels, np.full(LANES, played.outcome))
         if t >= asked_from:
-            terms = PriorTerm(Gaussian()), PreferenceTerm(history.statistics, np.ones(LANES))
-            potential = LinearPotential(*terms, lanes=LANES, chains=2, dim=2, observations=history.rounds)
+            potential = LinearPotential.of(Gaussian(), history.statistics, eta=np.ones(LANES), observations=history.rounds)
             chains = sampler.advance(potential, chains, streams, t)
     return np.asarray(chains.position.reshape(-1, 2))
 
 
+@pytest.mark.slow
 def test_the_papers_schedule_stops_sampling_and_mala_does_not() -> None:
     rounds = duels_at_random()
     kinds = {(r.first, r.second, r.outcome): r for r in rounds}

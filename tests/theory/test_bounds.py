@@ -12,22 +12,23 @@ from hypothesis import strategies as st
 from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
 from duelist.theory.ball_priors import prior_lipschitz, prior_log_density
 from duelist.theory.conditions import Bound, BoundDoesNotApplyError, Condition
-from duelist.theory.decoupling import decoupling, finite_decoupling, linear_decoupling
-from duelist.theory.lower import hard_gap, lower_bound
-from duelist.theory.nonlinear import (
+from duelist.theory.decoupling import decoupling_coefficient, finite_decoupling, linear_decoupling, yue_scale
+from duelist.theory.linear_bounds import (
+    THEORY_ETA,
+    general_upper_bound,
+    hard_gap,
+    linear_upper_bound,
+    lower_bound,
+    potential_floor,
+    regret_from_potential,
+    theory_mu,
+    trivial_upper_bound,
+)
+from duelist.theory.nonlinear_bounds import (
     finite_class_log_inverse_mass,
     finite_class_upper_bound,
     nonlinear_mu,
     nonlinear_upper_bound,
-)
-from duelist.theory.regret_scales import yue_scale
-from duelist.theory.schedules import THEORY_ETA, theory_mu
-from duelist.theory.upper import (
-    general_upper_bound,
-    linear_upper_bound,
-    potential_floor,
-    regret_from_potential,
-    trivial_upper_bound,
 )
 
 DIMS = st.integers(1, 60)
@@ -109,7 +110,7 @@ def test_exactly_the_failing_condition_is_named(bound: Bound, named: str) -> Non
 
 
 def test_the_lower_bound_is_a_quarter_of_what_knowing_nothing_costs() -> None:
-    """Playing the centre of the ball pays |theta*| = D sqrt(d) a round."""
+    """Playing the centre of the ball pays |theta*| = D sqrt(d) per round."""
     for dim, horizon in [(1, 100), (5, 2500), (20, 10**6)]:
         ignorance = hard_gap(dim, horizon) * math.sqrt(dim) * horizon
         assert lower_bound(dim=dim, horizon=horizon, bound=10.0).value == pytest.approx(ignorance / 4, rel=1e-12)
@@ -136,6 +137,25 @@ def test_the_theorem_without_its_unstated_condition_would_promise_negative_regre
     bound = linear_upper_bound(dim=10, horizon=10, prior=UniformBall(0.01))
     assert bound.value < 0
     assert [condition.name for condition in bound.failing] == ["d / (L + 2 (mu + eta) T) <= min(2 B, 2)"]
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 30])
+def test_the_condition_of_the_potential_lemma_is_enough_but_not_necessary(dim: int) -> None:
+    """At theta* = 0 the cube fits, and the printed proof with delta = B reaches d / (2 (mu + eta) T) = 4.31 B, not only 2 B."""
+    radius, eta, mu = 0.01, 0.25, 0.1
+
+    def proved_minus_printed(reach: float) -> tuple[float, bool]:
+        horizon = round(dim / (2 * (mu + eta) * reach * radius))
+        floor = potential_floor(dim=dim, horizon=horizon, prior=UniformBall(radius), eta=eta, mu=mu, theta_norm=0.0)
+        log_p0 = prior_log_density(UniformBall(radius), dim, 0.0)
+        proved = -2 * (mu + eta) * horizon * radius + log_p0 + dim * math.log(2 * radius / math.sqrt(dim))
+        return proved - floor.value, floor.holds
+
+    within, holds = proved_minus_printed(4.2)
+    assert within > 0
+    assert not holds
+    beyond, _ = proved_minus_printed(4.5)
+    assert beyond < 0
 
 
 @given(dim=DIMS, horizon=HORIZONS, radius=RADII, scale=SCALES)
@@ -182,9 +202,9 @@ def test_models_close_to_the_truth_make_a_finite_class_cheaper_to_search() -> No
 
 def test_decoupling_coefficients() -> None:
     assert linear_decoupling(7) == 7
-    assert finite_decoupling(32) == 496
-    assert decoupling(dim=7, arms=3) == 3
-    assert decoupling(dim=7) == decoupling(dim=7, arms=32) == 7
+    assert finite_decoupling(32) == 31
+    assert decoupling_coefficient(dim=7, arms=3) == 2
+    assert decoupling_coefficient(dim=7) == decoupling_coefficient(dim=7, arms=32) == 7
 
 
 def test_lipschitz_constants_of_the_papers_priors() -> None:

@@ -7,35 +7,38 @@ standard errors rarer than one in thirty thousand for each policy.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
-from duelist.core.actions import ActionSet, FiniteActions
-from duelist.core.checks import FloatArray, IntArray
-from duelist.core.duels import Duels, duels_between
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.hard_duels import HardDuels
-from duelist.experiments.hard_instances import play_hard_instances
-from duelist.experiments.simulate import simulate
-from duelist.policies.fgts import FGTS
-from duelist.policies.registry import POLICIES
+from duelist.environments.hard import HardDuels
+from duelist.experiments.simulation import simulate
+from duelist.experiments.theory import play_hard_instances
+from duelist.history.duels import Duels, duels_between
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.base import Policy
+from duelist.policies.registry import POLICIES, duel_policies
 from duelist.posteriors.priors import UniformBall
-from duelist.theory.lower import lower_bound
-from duelist.theory.upper import linear_upper_bound
+from duelist.theory.linear_bounds import linear_upper_bound, lower_bound
+from duelist.typing import FloatArray, IntArray
 
 BOUND, DIM, HORIZON = 1.0, 2, 300
 THEORY = FGTS(eta="theory", mu="theory", prior=UniformBall(BOUND))
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", duel_policies(with_extras=False))
 def test_no_policy_beats_the_lower_bound_on_average(name: str) -> None:
     (result,) = play_hard_instances({name: POLICIES[name]()}, dim=DIM, horizons=[HORIZON], bound=BOUND, draws=64, seed=1)
     assert result.lower.require().value == lower_bound(dim=DIM, horizon=HORIZON, bound=BOUND).value
     assert result.margin > 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("actions", ["ball", "corners"])
 def test_fgts_at_the_theorys_settings_lies_between_the_bounds(actions: str) -> None:
     (result,) = play_hard_instances(
@@ -53,7 +56,7 @@ def test_fgts_at_the_theorys_settings_lies_between_the_bounds(actions: str) -> N
 
 
 @dataclass(frozen=True)
-class Stubborn:
+class Stubborn(Policy[Any]):
     """Always plays the first corner against itself."""
 
     def start(self, problem: Problem, streams: Streams) -> None:

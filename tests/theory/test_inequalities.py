@@ -5,6 +5,7 @@ Where doubles cannot tell the two sides apart, they are computed to 150 digits.
 
 from __future__ import annotations
 
+import itertools
 import math
 from decimal import Decimal, localcontext
 
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from duelist.core.checks import FloatArray
+from duelist.theory.decoupling import finite_decoupling
+from duelist.typing import FloatArray
 
 DIGITS = 150
 BOUNDS = st.floats(1e-3, 60.0)
@@ -119,17 +121,56 @@ def test_linear_decoupling_is_tight() -> None:
     data=st.data(),
     exponent=st.floats(-4, 4),
 )
-def test_finite_decoupling_with_coefficient_of_all_pairs(arms: int, data: st.DataObject, exponent: float) -> None:
-    """K (K-1) / 2 serves every reward function over K arms: the errors here are arbitrary numbers."""
+def test_finite_decoupling_with_one_less_than_the_arms(arms: int, data: st.DataObject, exponent: float) -> None:
+    """K - 1 serves every reward function over K arms: the errors here are arbitrary numbers."""
     models = 4
     errors = data.draw(arrays(np.float64, (models, arms), elements=st.floats(-5, 5)))
     weights = data.draw(arrays(np.float64, (models, arms, arms), elements=st.floats(0.0, 1.0))) + 1e-3
     chance, lam = weights / weights.sum(), 10.0**exponent
-    on_pairs = errors[:, :, None] - errors[:, None, :]
-    joint = float((chance * on_pairs).sum())
-    independent = float(np.einsum("m,ab,mab->", chance.sum((1, 2)), chance.sum(0), on_pairs**2))
-    right = lam * arms * (arms - 1) / 2 + independent / (4 * lam)
+    joint, independent = enumerated_errors(chance, errors)
+    right = lam * finite_decoupling(arms) + independent / (4 * lam)
     assert joint <= right + 1e-9 * (1 + right)
+
+
+def enumerated_errors(chance: FloatArray, errors: FloatArray) -> tuple[float, float]:
+    """Mean error under a joint law (models, arms, arms), and its mean square with the model and the pair independent."""
+    models, arms = errors.shape
+    triples = list(itertools.product(range(models), range(arms), range(arms)))
+    joint = sum(chance[m, a, b] * (errors[m, a] - errors[m, b]) for m, a, b in triples)
+    independent = sum(chance[m].sum() * chance[:, a, b].sum() * (errors[m, a] - errors[m, b]) ** 2 for m, a, b in triples)
+    return float(joint), float(independent)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 4, 6])
+def test_no_random_law_needs_more_than_finite_decoupling(arms: int) -> None:
+    """The best lambda turns the inequality into E f <= sqrt(dc EE f^2); the laws range from spread out to nearly one point."""
+    rng = np.random.default_rng(arms)
+    largest = 0.0
+    for _ in range(400):
+        models = int(rng.integers(1, 7))
+        errors = rng.standard_normal((models, arms)) * 10.0 ** rng.uniform(-2, 2)
+        spread = np.full(models * arms**2, 10.0 ** rng.uniform(-2, 1))
+        chance = rng.dirichlet(spread).reshape(models, arms, arms)
+        if rng.random() < 0.5:  # a law made to break it: every model plays the pair on which it errs most
+            pairs = (errors[:, :, None] - errors[:, None, :]).reshape(models, -1)
+            chance = np.zeros_like(pairs)
+            chance[np.arange(models), pairs.argmax(axis=1)] = rng.dirichlet(np.ones(models))
+            chance = chance.reshape(models, arms, arms)
+        joint, independent = enumerated_errors(chance, errors)
+        if joint > 0.0:
+            largest = max(largest, joint**2 / independent)
+    assert 0.5 < largest <= finite_decoupling(arms) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 5, 12])
+def test_finite_decoupling_is_tight(arms: int) -> None:
+    """Model a errs by 1 at arm a alone and plays it against the last arm: E f = 1, and EE f^2 = 1 / (K - 1)."""
+    models = arms - 1
+    errors = np.eye(models, arms)
+    chance = np.zeros((models, arms, arms))
+    chance[np.arange(models), np.arange(models), arms - 1] = 1 / models
+    joint, independent = enumerated_errors(chance, errors)
+    assert joint**2 / independent == pytest.approx(finite_decoupling(arms))
 
 
 # --- Lemma: Hoeffding
@@ -148,6 +189,17 @@ def test_hoeffdings_lemma(values: FloatArray, lam: float, weights: FloatArray) -
     left = top + math.log(float(chance @ np.exp(exponents - top)))
     right = float(chance @ exponents) + lam**2 * (values.max() - values.min()) ** 2 / 8
     assert left <= right + 1e-9 * (1 + abs(right))
+
+
+def test_hoeffding_on_the_papers_own_range_gives_half_of_what_it_prints() -> None:
+    """lambda = 2 mu on [-4B, 4B] leaves 32 mu^2 B^2, printed as 64; on [-2B, 2B] it leaves 8. The lemma has half of that."""
+    B, mu = 1.7, 0.03
+
+    def left_over(low: float, high: float) -> float:
+        return (2 * mu) ** 2 * (high - low) ** 2 / 8
+
+    assert left_over(-4 * B, 4 * B) == pytest.approx(32 * mu**2 * B**2)
+    assert left_over(-2 * B, 2 * B) == pytest.approx(8 * mu**2 * B**2)
 
 
 @given(theta=arrays(np.float64, (2, 3), elements=st.floats(-1, 1)), arms=arrays(np.float64, (5, 3), elements=st.floats(-1, 1)))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from duelist.core.checks import FloatArray
+from duelist.typing import FloatArray
 
 BOUNDS = st.floats(1e-3, 60.0)
 UNIT = st.floats(0.0, 1.0)
@@ -233,3 +233,21 @@ def test_the_nonlinear_radius_leaves_at_most_four_eta_plus_mu(T: int, eta: float
     delta = 2 / (L0 * T)
     left = L0**2 * T * eta * delta**2 / 2 + L0 * T * (eta + 2 * mu) * delta
     assert left <= 4 * (eta + mu) * (1 + 1e-12)
+
+
+# --- In the description of the experiments
+
+
+def test_the_lambda_of_the_fokker_planck_equation_is_one() -> None:
+    """The equation of d theta = -grad I ds + sqrt(2) dW has 1 where the paper prints lambda: only then is e^-I at rest."""
+    x = np.linspace(-3.0, 3.0, 2001)
+    step = x[1] - x[0]
+    energy = x**4 / 4 - x**2 / 2 + x / 5
+    density = np.exp(-energy)
+
+    def change(lam: float) -> FloatArray:
+        flow = density * np.gradient(energy, step) + lam * np.gradient(density, step)
+        return np.asarray(np.gradient(flow, step)[5:-5])
+
+    assert np.abs(change(1.0)).max() < 1e-3
+    assert np.abs(change(0.5)).max() > 0.1

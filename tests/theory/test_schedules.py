@@ -7,7 +7,7 @@ import math
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.theory.schedules import THEORY_ETA, experiment_mu, theory_mu
+from duelist.theory.linear_bounds import THEORY_ETA, experiment_mu, theory_mu
 
 
 @pytest.mark.parametrize(("bound", "horizon"), [(1.0, 1), (1.0, 2500), (3.0, 100), (0.1, 10**9)])

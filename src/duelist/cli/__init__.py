@@ -1,1 +1,7 @@
 """The command line: parse, call, print."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -25,13 +25,14 @@ class LazyCommand(NamedTuple):
 
 # To add a command: one file that holds a click command, and one line here.
 COMMANDS = {
-    "bench": LazyCommand("duelist.cli.bench", "bench", "Time a live round beside other libraries."),
+    "bench": LazyCommand("duelist.cli.bench", "bench", "Time a live round next to other libraries."),
     "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
     "reproduce": LazyCommand(
         "duelist.cli.reproduce", "reproduce", "Reproduce the paper's figures or the problem families; resumable."
     ),
     "run": LazyCommand("duelist.cli.run", "run", "Compare policies on the paper's problem: table, figure and data."),
     "serve": LazyCommand("duelist.cli.serve", "serve", "Start the service and the page people vote on."),
+    "warm-up": LazyCommand("duelist.cli.warm_up", "warm_up", "Compile every kernel now, as when building an image."),
 }
 
 

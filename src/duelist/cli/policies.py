@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from typing import Any
 
 import click
@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from duelist.policies.registry import POLICIES, policy_class
+from duelist.policies.codec import parameter_fields
+from duelist.policies.registry import POLICIES, plays_slates, policy_class
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*)$")
 
@@ -36,8 +37,8 @@ def summary(policy: type[Any]) -> str:
     return (inspect.getdoc(policy) or "").split("\n", 1)[0]
 
 
-def default_of(field: Field[Any]) -> str:
-    """A parameter's default as a person would write it."""
+def default_text(field: Field[Any]) -> str:
+    """A parameter's default as one would write it."""
     value = field.default_factory() if field.default_factory is not MISSING else field.default
     return "(required)" if value is MISSING else str(value)
 
@@ -65,9 +66,16 @@ def _overview() -> Table:
     table.add_column("what it does")
     table.add_column("parameters and defaults")
     for name, policy in POLICIES.items():
-        parameters = ", ".join(f"{field.name}={default_of(field)}" for field in fields(policy))
-        table.add_row(name, escape(summary(policy)), escape(parameters) or "none")
+        parameters = ", ".join(f"{field.name}={default_text(field)}" for field in parameter_fields(policy))
+        table.add_row(name, escape(summary(policy) + _restriction(policy)), escape(parameters) or "none")
     return table
+
+
+def _restriction(policy: type[Any]) -> str:
+    """What `duelist run` needs to play it, or that it cannot."""
+    if plays_slates(policy):
+        return " Plays slates: use it from Python, with simulate_slates."
+    return f" Needs pip install 'duelist[{policy.extra}]'." if policy.extra else ""
 
 
 def _parameters(policy: type[Any]) -> Table:
@@ -76,6 +84,6 @@ def _parameters(policy: type[Any]) -> Table:
     table.add_column("default", no_wrap=True)
     table.add_column("meaning")
     meanings = explanations(policy)
-    for field in fields(policy):
-        table.add_row(field.name, escape(default_of(field)), escape(meanings.get(field.name, "")))
+    for field in parameter_fields(policy):
+        table.add_row(field.name, escape(default_text(field)), escape(meanings.get(field.name, "")))
     return table

@@ -1,11 +1,15 @@
-"""`duelist reproduce`: the paper's figures or the problem families in one command, resumable."""
+"""`duelist reproduce`: the paper's figures, the problem families or a sweep of your own, with a report that says what held.
+
+Every product is a `Plan`: which specs to run, and how their results become a report. The command runs a plan, whatever it is.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +18,89 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from duelist.cli.family_plan import LINE_UPS, family_plan
-from duelist.cli.folders import make_folder
 from duelist.cli.main import EXIT_INTERRUPTED
-from duelist.cli.plan import Plan
+from duelist.cli.output import make_folder
 from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
-from duelist.experiments.spec import Spec
-from duelist.experiments.spec_files import load_spec, ready_made
-from duelist.plotting.files import require_matplotlib, save_figure
+from duelist.experiments.families.problems import (
+    LINE_UP,
+    STAGES,
+    families_text,
+    family_names,
+    family_spec,
+    line_up_contenders,
+)
+from duelist.experiments.families.standings import final_specs
+from duelist.experiments.sweep.spec import Spec, load_shipped_spec, load_spec
+from duelist.plotting.style import require_matplotlib, save_figure
 
 FIGURES = {"figure1": ("figure1", "appendix"), "figure2": ("figure2",), "all": ("figure1", "appendix", "figure2")}
 QUICK_ROUNDS, QUICK_TRIALS, QUICK_TUNING = 600, 10, 8
+QUICK_FAMILY_ROUNDS, QUICK_FAMILY_TRIALS = 400, {"design": 4, "final": 6}
+# Names of the command for line-ups. Which setting suits all families is asked of the design instances alone.
+LINE_UPS = {"families": LINE_UP, "families-fgts": "fgts"}
+_DESIGN_ONLY = ("fgts",)
 EXIT_FAILED = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of the command; None where the product decides.
+
+    Attributes:
+        quick: run a small version for a first look.
+        rounds: of the paper's figures; of families, the most rounds.
+        trials: of the paper's figures; of families, the most instances per stage.
+        seed: of the random numbers; the final instances of families have the next one.
+        only: names of families; empty for all.
+        policies: labels of policies of the families; empty for all.
+        stage: of families, "final" for both stages or "design" for that one.
+        out: folder of the results.
+        workers: number of threads.
+        cluster: address of a Dask scheduler.
+        quiet: print paths only.
+    """
+
+    quick: bool = False
+    rounds: int | None = None
+    trials: int | None = None
+    seed: int | None = None
+    only: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    stage: str = "final"
+    out: Path | None = None
+    workers: int | None = None
+    cluster: str | None = None
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Specs by key, and how to report their results.
+
+    Attributes:
+        specs: by key, in the order of running.
+        folder: name of the folder under `results`.
+        report: makes a reproduction from (results by key, the command line, seconds).
+        follow_up: makes further specs from the results of `specs`; None without any.
+    """
+
+    specs: Mapping[Any, Spec]
+    folder: str
+    report: Callable[[Mapping[Any, Any], str, float], Any]
+    follow_up: Callable[[Mapping[Any, Any]], Mapping[Any, Spec]] | None = None
 
 
 @click.command(context_settings={"show_default": True})
 @click.argument("figure", metavar="[figure1|figure2|all|families|families-fgts|SPEC.toml]", default="all")
 @click.option("--quick", is_flag=True, help=f"A small run for a first look: {QUICK_ROUNDS} rounds, {QUICK_TRIALS} trials.")
-@click.option("--rounds", type=int, default=None, help="Duels a trial; of families, at most.  [default: 2500, as in the paper]")
+@click.option("--rounds", type=int, help="Duels per trial; of families, at most.  [default: 2500, as in the paper]")
 @click.option(
     "--trials",
     type=int,
-    default=None,
-    help="Test instances a policy, and tuning instances; of families, at most.  [default: 30, as in the paper]",
+    help="Test instances per policy, and tuning instances; of families, at most.  [default: 30, as in the paper]",
 )
-@click.option("--seed", type=int, default=None, help="The same seed gives the same numbers.  [default: 0]")
+@click.option("--seed", type=int, help="The same seed gives the same numbers.  [default: 0]")
 @click.option("--only", multiple=True, metavar="FAMILY", help="A problem family; repeat it for several.  [default: all]")
 @click.option("--policies", multiple=True, metavar="LABEL", help="A policy of the families; repeat it.  [default: all]")
 @click.option(
@@ -48,101 +109,148 @@ EXIT_FAILED = 1
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    default=None,
     help="Folder for tables, figures, report and finished blocks.  "
     "[default: results/reproduce, with --quick results/reproduce/quick]",
 )
-@click.option("--workers", type=int, default=None, help="Threads; it changes nothing but the time.  [default: one a core]")
-@click.option(
-    "--cluster", metavar="ADDRESS", default=None, help="Compute on the Dask cluster at this address, such as tcp://host:8786."
-)
+@click.option("--workers", type=int, help="Threads; they change the time and nothing else.  [default: one per core]")
+@click.option("--cluster", metavar="ADDRESS", help="Compute on the Dask cluster at this address, such as tcp://host:8786.")
 @click.option("--quiet", is_flag=True, help="Print the paths of the files written and nothing else.")
-def reproduce(
-    figure: str,
-    quick: bool,
-    rounds: int | None,
-    trials: int | None,
-    seed: int | None,
-    only: tuple[str, ...],
-    policies: tuple[str, ...],
-    stage: str,
-    out: Path | None,
-    workers: int | None,
-    cluster: str | None,
-    quiet: bool,
-) -> None:
+def reproduce(figure: str, **options: Any) -> None:
     """Run the paper's experiments again and write tables, figures and a report.
 
     figure1 is FGTS against the baselines, with an appendix of further ones; figure2 is FGTS under different alpha. families is
     every policy at every setting on sixteen kinds of problem; families-fgts asks them which setting of FGTS is best for all.
-    A file that ends in .toml is a sweep of your own. Finished blocks are kept in the folder: a run that was killed continues
-    where it was when it is started again.
+    A file that ends in .toml is a sweep of your own. Finished blocks are kept in the folder: start a run that was killed again,
+    and it continues.
     """
     require_matplotlib()
     _require_pyarrow()
-    from duelist.experiments.runner import run_spec
-
-    if figure in LINE_UPS:
-        plan = family_plan(
-            figure, quick=quick, rounds=rounds, trials=trials, seed=seed, only=only, policies=policies, stage=stage
-        )
-    else:
-        plan = _figure_plan(figure, quick=quick, rounds=rounds, trials=trials, seed=seed)
-        if only or policies:
-            raise InvalidInputError(f"--only and --policies choose among the problem families; got them with {figure!r}.")
-    folder = out or Path("results") / plan.folder / ("quick" if quick else "")
+    chosen = Options(**options)
+    plan = family_plan(figure, chosen) if figure in LINE_UPS else figure_plan(figure, chosen)
+    folder = chosen.out or Path("results") / plan.folder / ("quick" if chosen.quick else "")
     make_folder(folder)
     started = time.perf_counter()
+    results = _run_plan(plan, folder, chosen)
+    seconds = time.perf_counter() - started
+    if not chosen.quiet:
+        click.echo("Drawing the figures and writing the report ...", err=True)
+    made = plan.report(results, " ".join(["duelist", *sys.argv[1:]]), seconds)
+    files = [*(result.path for result in results.values()), *_write(made, folder)]
+    if chosen.quiet:
+        for path in files:
+            click.echo(str(path))
+        return
+    _print_summary(made.verdicts, folder, len(files), time.perf_counter() - started)
+
+
+def figure_plan(figure: str, options: Options) -> Plan:
+    """Plan the paper's figures, or a sweep from a file."""
+    from duelist.reports.paper import reproduction_report, sweep_report
+
+    if options.only or options.policies:
+        raise InvalidInputError(f"--only and --policies choose among the problem families; got them with {figure!r}.")
+    if figure.endswith(".toml"):
+        spec = load_spec(figure)
+        return Plan(
+            {spec.name: resize(spec, options)},
+            spec.name,
+            lambda results, command, seconds: sweep_report(results[spec.name], command=command, seconds=seconds),
+        )
+    names = FIGURES[one_of("figure", figure, [*FIGURES, *LINE_UPS])]
+    return Plan(
+        {name: resize(load_shipped_spec(name), options) for name in names},
+        "reproduce",
+        lambda results, command, seconds: reproduction_report(results, command=command, seconds=seconds),
+    )
+
+
+def family_plan(name: str, options: Options) -> Plan:
+    """Plan the design instances of every family, then the final ones at the settings that the design instances chose."""
+    from duelist.reports.families import collect_standings, family_report, settings_report
+
+    line_up = LINE_UPS[name]
+    contenders = line_up_contenders(line_up)
+    for family in options.only:
+        one_of("--only", family, family_names())
+    wanted = [family for family in family_names() if not options.only or family in options.only]
+
+    def make_spec(family: str, stage: str) -> Spec:
+        return _resize_family(family_spec(family, stage, line_up=line_up, only=options.policies), stage, options)
+
+    def make_finals(results: Mapping[Any, Any]) -> dict[Any, Spec]:
+        finals = {family: make_spec(family, "final") for family in wanted}
+        return {(family, "final"): spec for family, spec in final_specs(finals, collect_standings(results)).items()}
+
+    def report(results: Mapping[Any, Any], command: str, seconds: float) -> Any:
+        listing = families_text(line_up)
+        if line_up in _DESIGN_ONLY:
+            return settings_report(results, command=command, seconds=seconds, listing=listing)
+        return family_report(results, contenders, command=command, seconds=seconds, listing=listing)
+
+    designs = {(family, "design"): make_spec(family, "design") for family in wanted}
+    design_only = line_up in _DESIGN_ONLY or one_of("--stage", options.stage, STAGES) == "design"
+    return Plan(designs, name, report, None if design_only else make_finals)
+
+
+def resize(spec: Spec, options: Options) -> Spec:
+    """Set the sizes that the options name; the others stay the paper's, or become the quick ones."""
+    rounds = _first_given(options.rounds, QUICK_ROUNDS if options.quick else spec.rounds)
+    trials = _first_given(options.trials, QUICK_TRIALS if options.quick else spec.trials)
+    tuning = _first_given(options.trials, QUICK_TUNING if options.quick else spec.tuning.trials)
+    whole_number("--rounds", rounds, at_least=1)
+    whole_number("--trials", trials, at_least=2)  # differences between trials need two
+    return replace(
+        spec,
+        rounds=rounds,
+        trials=trials,
+        tuning=replace(spec.tuning, trials=tuning),
+        seed=spec.seed if options.seed is None else whole_number("--seed", options.seed),
+    )
+
+
+def _resize_family(spec: Spec, stage: str, options: Options) -> Spec:
+    most_rounds = _first_given(options.rounds, QUICK_FAMILY_ROUNDS if options.quick else spec.rounds)
+    most_trials = _first_given(options.trials, QUICK_FAMILY_TRIALS[stage] if options.quick else spec.trials)
+    whole_number("--rounds", most_rounds, at_least=1)
+    whole_number("--trials", most_trials, at_least=2)  # differences between trials need two
+    seed = spec.seed if options.seed is None else whole_number("--seed", options.seed) + STAGES.index(stage)
+    rounds = min(most_rounds, spec.rounds)
+    return replace(spec, rounds=rounds, thin=min(spec.thin, rounds), trials=min(most_trials, spec.trials), seed=seed)
+
+
+def _first_given(option: int | None, otherwise: int) -> int:
+    return otherwise if option is None else option
+
+
+def _run_plan(plan: Plan, folder: Path, options: Options) -> dict[Any, Any]:
+    """Run all specs of a plan. An interruption or a failed block ends the command, with finished blocks kept."""
+    from duelist.experiments.sweep.runner import run_spec
+
     results: dict[Any, Any] = {}
 
     def run_all(specs: Mapping[Any, Spec]) -> None:
         for key, spec in specs.items():
-            results[key] = run_spec(spec, folder, workers=workers, cluster=cluster, progress=False if quiet else None)
-            if not quiet:
-                _tell_run(results[key])
+            progress = False if options.quiet else None
+            results[key] = run_spec(spec, folder, workers=options.workers, cluster=options.cluster, progress=progress)
+            if not options.quiet:
+                _print_run(results[key])
 
     try:
         run_all(plan.specs)
-        if not any(result.failures for result in results.values()):
-            run_all(plan.then(results))
+        if plan.follow_up is not None and not any(result.failures for result in results.values()):
+            run_all(plan.follow_up(results))
     except KeyboardInterrupt:
         click.echo(f"Stopped. Finished blocks are kept in {folder}; the same command goes on from there.", err=True)
         click.get_current_context().exit(EXIT_INTERRUPTED)
     failures = [str(failure) for result in results.values() for failure in result.failures]
     if failures:
-        _tell_failures(failures, folder)
+        _print_failures(failures, folder)
         click.get_current_context().exit(EXIT_FAILED)
-    seconds = time.perf_counter() - started
-    if not quiet:
-        click.echo("Drawing the figures and writing the report ...", err=True)
-    made = plan.report(results, _command(), seconds)
-    files = [*(result.path for result in results.values()), *_write(made, folder)]
-    if quiet:
-        for path in files:
-            click.echo(str(path))
-        return
-    _tell(made.verdicts, folder, len(files), time.perf_counter() - started)
-
-
-def _figure_plan(figure: str, *, quick: bool, rounds: int | None, trials: int | None, seed: int | None) -> Plan:
-    """The paper's figures, or a sweep of one's own."""
-    from duelist.plotting.reproduction import reproduction_report, sweep_report
-
-    own = figure.endswith(".toml")
-    known = [*FIGURES, *LINE_UPS]
-    wanted = [load_spec(figure)] if own else [ready_made(name) for name in FIGURES[one_of("figure", figure, known)]]
-    specs = {spec.name: sized(spec, quick=quick, rounds=rounds, trials=trials, seed=seed) for spec in wanted}
-
-    def report(results: Mapping[Any, Any], command: str, seconds: float) -> Any:
-        if own:
-            return sweep_report(next(iter(results.values())), command=command, seconds=seconds)
-        return reproduction_report(results, command=command, seconds=seconds)
-
-    return Plan(specs, wanted[0].name if own else "reproduce", report)
+    return results
 
 
 def _write(made: Any, folder: Path) -> list[Path]:
-    from duelist.plotting.report import html_report, markdown_report
+    from duelist.reports.document import html_report, markdown_report
 
     files = [path for one in made.figures for path in save_figure(one.figure, folder / one.name)]
     images = {one.name: (folder / f"{one.name}.png").read_bytes() for one in made.figures}
@@ -152,63 +260,37 @@ def _write(made: Any, folder: Path) -> list[Path]:
     return files
 
 
-def sized(spec: Spec, *, quick: bool, rounds: int | None, trials: int | None, seed: int | None) -> Spec:
-    """The spec at the size that was asked for; what was not asked for keeps the paper's size, or the quick one."""
-    wanted_rounds = rounds if rounds is not None else (QUICK_ROUNDS if quick else spec.rounds)
-    wanted_trials = trials if trials is not None else (QUICK_TRIALS if quick else spec.trials)
-    tuning = trials if trials is not None else (QUICK_TUNING if quick else spec.tuning.trials)
-    whole_number("--rounds", wanted_rounds, at_least=1)
-    whole_number("--trials", wanted_trials, at_least=2)  # differences between trials need two
-    return replace(
-        spec,
-        rounds=wanted_rounds,
-        trials=wanted_trials,
-        tuning=replace(spec.tuning, trials=tuning),
-        seed=spec.seed if seed is None else whole_number("--seed", seed),
-    )
-
-
-def _tell_run(result: Any) -> None:
+def _print_run(result: Any) -> None:
     for problem in result.problems:
         click.echo(f"Computed again: {problem}", err=True)
     counts = f"{result.computed} block(s) computed, {result.reused} reused"
     click.echo(f"{result.spec.id}: {counts}, {result.seconds:.1f} s", err=True)
 
 
-def _tell_failures(failures: list[str], folder: Path) -> None:
+def _print_failures(failures: list[str], folder: Path) -> None:
     for failure in failures:
         click.echo(f"Failed: {failure}", err=True)
     click.echo(
-        f"{len(failures)} block(s) failed; the others are kept in {folder}. Mend the cause and run the same command again: "
+        f"{len(failures)} block(s) failed; the others are kept in {folder}. Fix the cause and run the same command again: "
         f"only what is missing will be computed.",
         err=True,
     )
 
 
-def _tell(verdicts: list[Any], folder: Path, n_files: int, seconds: float) -> None:
+def _print_summary(verdicts: list[Any], folder: Path, n_files: int, seconds: float) -> None:
     if verdicts:
-        Console().print(_verdict_lines(verdicts))
+        table = Table(title="What held and what did not", box=SIMPLE_HEAD, title_justify="left")
+        for heading in ("claim", "under", "outcome"):
+            table.add_column(heading, overflow="fold")
+        for verdict in verdicts:
+            table.add_row(verdict.claim, verdict.conditions, verdict.outcome)
+        Console().print(table)
     click.echo(f"Report:  {folder / 'report.html'}")
     click.echo(f"Files:   {n_files} in {folder}: tables (Parquet), figures (PNG and PDF), report (HTML and Markdown)")
     click.echo(f"Time:    {seconds:.1f} s")
 
 
-def _verdict_lines(verdicts: list[Any]) -> Table:
-    table = Table(title="What held and what did not", box=SIMPLE_HEAD, title_justify="left")
-    for heading in ("claim", "under", "outcome"):
-        table.add_column(heading, overflow="fold")
-    for verdict in verdicts:
-        table.add_row(verdict.claim, verdict.conditions, verdict.outcome)
-    return table
-
-
-def _command() -> str:
-    return " ".join(["duelist", *sys.argv[1:]])
-
-
 def _require_pyarrow() -> None:
-    import importlib.util
-
     if importlib.util.find_spec("pyarrow") is None:
         raise InvalidInputError(
             'duelist reproduce stores tables as Parquet and needs pyarrow. Run: pip install "duelist[paper]"'

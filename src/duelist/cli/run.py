@@ -2,23 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
-from duelist.cli.display import ProgressDisplay, result_table
-from duelist.cli.folders import make_folder
 from duelist.cli.main import EXIT_INTERRUPTED
-from duelist.cli.run_files import write_results, write_settings
-from duelist.cli.specs import default_specs, parse_policies
+from duelist.cli.output import ProgressDisplay, make_folder, result_table, write_results, write_settings
+from duelist.cli.policy_text import parse_policies
 from duelist.core.checks import whole_number
-from duelist.environments.linear_duels import LinearDuels
-from duelist.experiments.compare import Comparison
-from duelist.experiments.simulate import simulate
-from duelist.plotting.files import MissingMatplotlibError, require_matplotlib, save_figure
+from duelist.environments.linear import LinearDuels
+from duelist.experiments.comparison import Comparison
+from duelist.experiments.simulation import simulate
 from duelist.plotting.regret import regret_figure
+from duelist.plotting.style import MissingMatplotlibError, require_matplotlib, save_figure
+from duelist.policies.base import Policy
+
+# One policy per idea, and random play as the floor. Left out: variants of these (SupCoLSTIM, other settings of FGTS) and
+# FiniteModels, which needs a list of models that holds the truth.
+DEFAULT_LINE_UP = ("FGTS", "Foresight", "MaxInP", "MaxPairUCB", "CoLSTIM", "VACDB", "StaD", "Uniform")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of the command. Those from `dim` on are parameters of `LinearDuels`."""
+
+    specs: tuple[str, ...]
+    rounds: int
+    trials: int
+    seed: int
+    folder: Path
+    workers: int | None
+    quiet: bool
+    dim: int
+    arms: int
+    fresh_arms: bool
+    unit_norm: bool
+    theta_norm: float
+    geometry: Any
+    link: Any
+    flips: float
+
+    def make_environment(self) -> LinearDuels:
+        """The problem that these options describe."""
+        return LinearDuels(**{field.name: getattr(self, field.name) for field in fields(LinearDuels)})
+
+    def check_sizes(self) -> None:
+        """Refuse sizes that cannot be played."""
+        for name in ("rounds", "trials", "workers"):
+            value = getattr(self, name)
+            whole_number(name, 1 if value is None else value, at_least=1)
+        whole_number("seed", self.seed)
 
 
 @click.command(context_settings={"show_default": True})
@@ -27,12 +63,11 @@ from duelist.plotting.regret import regret_figure
     "specs",
     multiple=True,
     metavar="SPEC",
-    help="FGTS or FGTS:alpha=0,sampler=paper; repeat it to compare several.  "
-    "[default: all policies, and FGTS without its Feel-Good term and with the paper's sampler]",
+    help=f"FGTS or FGTS:alpha=0,sampler=paper; repeat it to compare several.  [default: {', '.join(DEFAULT_LINE_UP)}]",
 )
 @click.option("--dim", default=10, help="Length of feature vectors.")
 @click.option("--arms", default=32, help="Arms to choose from.")
-@click.option("--rounds", default=2500, help="Duels a trial.")
+@click.option("--rounds", default=2500, help="Duels per trial.")
 @click.option("--trials", default=30, help="Independent instances.")
 @click.option("--seed", default=0, help="The same seed gives the same numbers.")
 @click.option(
@@ -42,79 +77,63 @@ from duelist.plotting.regret import regret_figure
     default=Path("results/run"),
     help="Folder for figure and data; files are replaced.",
 )
-@click.option("--workers", type=int, default=None, help="Threads; it changes nothing but the time.  [default: one a core]")
+@click.option("--workers", type=int, help="Threads; they change the time and nothing else.  [default: one per core]")
 @click.option("--fresh-arms", is_flag=True, help="Draw new arms every round.")
 @click.option("--unit-norm", is_flag=True, help="Scale arms to norm 1, as the theory asks.")
 @click.option("--theta-norm", default=1.0, help="Norm of the true parameter.")
-@click.option("--geometry", default="cube", help="How arms lie: cube, sphere, clusters or axes.")
-@click.option("--link", default="logistic", help="Law of who wins: logistic, probit or cauchit.")
-@click.option("--flips", default=0.0, help="Share of votes turned round.")
+@click.option("--geometry", default="cube", help="Distribution of the arms: cube, sphere, clusters or axes.")
+@click.option("--link", default="logistic", help="From utilities to the probability of a win: logistic, probit or cauchit.")
+@click.option("--flips", default=0.0, help="Share of votes that are flipped.")
 @click.option("--quiet", is_flag=True, help="Print the paths of the files written and nothing else.")
-def run(
-    specs: tuple[str, ...],
-    dim: int,
-    arms: int,
-    rounds: int,
-    trials: int,
-    seed: int,
-    folder: Path,
-    workers: int | None,
-    fresh_arms: bool,
-    unit_norm: bool,
-    theta_norm: float,
-    geometry: Any,
-    link: Any,
-    flips: float,
-    quiet: bool,
-) -> None:
+def run(**options: Any) -> None:
     """Compare policies on the paper's problem.
 
-    Prints a table of final regrets and writes regret.png, regret.pdf, results.csv (a row for every policy and trial) and
-    run.json (settings, versions, seconds). Every policy meets the same instances with the same noise. Ctrl-C keeps the
-    policies that are done.
+    Prints a table of final regrets and writes regret.png, regret.pdf, results.csv (one row per policy and trial) and run.json
+    (settings, versions, seconds). Every policy meets the same instances with the same noise. Ctrl-C keeps the policies that
+    are done.
     """
-    policies = parse_policies(list(specs) or default_specs())
-    environment = LinearDuels(
-        dim=dim,
-        arms=arms,
-        fresh_arms=fresh_arms,
-        unit_norm=unit_norm,
-        theta_norm=theta_norm,
-        geometry=geometry,
-        link=link,
-        flips=flips,
-    )
-    for name, value in (("rounds", rounds), ("trials", trials), ("workers", 1 if workers is None else workers)):
-        whole_number(name, value, at_least=1)
-    whole_number("seed", seed)
-    make_folder(folder)
-    figure = _can_plot()
-
-    comparison = Comparison({})
-    interrupted = False
-    try:
-        with ProgressDisplay(list(policies), rounds * trials, quiet=quiet) as display:
-            for name, policy in policies.items():
-                with display.playing(name) as tick:
-                    # Two rounds that nobody counts compile what is not compiled yet, so that times measure play.
-                    simulate(policy, environment, rounds=2, trials=1, seed=seed, progress=False)
-                    comparison.runs[name] = simulate(
-                        policy, environment, rounds=rounds, trials=trials, seed=seed, workers=workers, progress=tick
-                    )
-    except KeyboardInterrupt:
-        interrupted = True
+    chosen = Options(**options)
+    policies = parse_policies(list(chosen.specs or DEFAULT_LINE_UP))
+    environment = chosen.make_environment()
+    chosen.check_sizes()
+    make_folder(chosen.folder)
+    can_plot = _check_plotting()
+    comparison, interrupted = _play(policies, environment, chosen)
     done = len(comparison.runs)
     if done:
-        files = _write(folder, comparison, asked=list(policies), figure=figure)
-        _tell(comparison, files, rounds=rounds, trials=trials, quiet=quiet)
+        files = _write(chosen.folder, comparison, asked=list(policies), can_plot=can_plot)
+        _print_results(comparison, files, chosen)
     if interrupted:
-        click.echo(
-            f"Kept {done} of {len(policies)} policies" + (f" in {folder}." if done else ": nothing was written."), err=True
-        )
+        kept = f"Kept {done} of {len(policies)} policies"
+        click.echo(kept + (f" in {chosen.folder}." if done else ": nothing was written."), err=True)
         click.get_current_context().exit(EXIT_INTERRUPTED)
 
 
-def _can_plot() -> bool:
+def _play(policies: dict[str, Policy[Any]], environment: LinearDuels, options: Options) -> tuple[Comparison, bool]:
+    """Play the policies one by one; returns the runs that finished, and whether Ctrl-C ended the comparison."""
+    comparison = Comparison({})
+    seed = options.seed
+    try:
+        with ProgressDisplay(list(policies), options.rounds * options.trials, quiet=options.quiet) as display:
+            for name, policy in policies.items():
+                with display.track(name) as tick:
+                    # Two extra rounds compile what is not compiled yet, so that times measure play.
+                    simulate(policy, environment, rounds=2, trials=1, seed=seed, progress=False)
+                    comparison.runs[name] = simulate(
+                        policy,
+                        environment,
+                        rounds=options.rounds,
+                        trials=options.trials,
+                        seed=seed,
+                        workers=options.workers,
+                        progress=tick,
+                    )
+    except KeyboardInterrupt:
+        return comparison, True
+    return comparison, False
+
+
+def _check_plotting() -> bool:
     try:
         require_matplotlib()
     except MissingMatplotlibError as error:
@@ -123,20 +142,20 @@ def _can_plot() -> bool:
     return True
 
 
-def _write(folder: Path, comparison: Comparison, *, asked: list[str], figure: bool) -> list[Path]:
+def _write(folder: Path, comparison: Comparison, *, asked: list[str], can_plot: bool) -> list[Path]:
     files = [
         write_results(folder, comparison),
         write_settings(folder, comparison, asked=asked, complete=len(comparison.runs) == len(asked)),
     ]
-    return [*save_figure(regret_figure(comparison), folder / "regret"), *files] if figure else files
+    return [*save_figure(regret_figure(comparison), folder / "regret"), *files] if can_plot else files
 
 
-def _tell(comparison: Comparison, files: list[Path], *, rounds: int, trials: int, quiet: bool) -> None:
-    if quiet:
+def _print_results(comparison: Comparison, files: list[Path], options: Options) -> None:
+    if options.quiet:
         for file in files:
             click.echo(str(file))
         return
-    Console().print(result_table(comparison, rounds=rounds, trials=trials))
+    Console().print(result_table(comparison, rounds=options.rounds, trials=options.trials))
     for file in files:
         label = {".png": "Figure", ".pdf": "Figure", ".csv": "Data", ".json": "Settings"}[file.suffix]
         click.echo(f"{label + ':':<10}{file}")

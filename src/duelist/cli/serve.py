@@ -6,10 +6,16 @@ import contextlib
 import os
 import socket
 import threading
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from duelist.core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from duelist.service import ServiceSettings, Store
 
 _KEY_VARIABLE = "DUELIST_ADMIN_KEY"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -25,7 +31,7 @@ _GRACE = 10
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 for any free one."
 )
 @click.option("--demo", is_flag=True, help="Create a sample arena to vote on.")
-@click.option("--rate", default=200.0, show_default=True, help="Requests a second for each key.")
+@click.option("--rate", default=200.0, show_default=True, help="Requests per second for each key.")
 @click.option("--burst", default=400, show_default=True, help="Requests at once for each key.")
 @click.option("--max-body", default=2_000_000, show_default=True, help="Bytes that a request may have.")
 @click.option(
@@ -33,82 +39,72 @@ _GRACE = 10
 )
 @click.option("--snapshot-every", default=5000, show_default=True, type=click.IntRange(1), help="Events between two snapshots.")
 @click.option("--secure-cookie", is_flag=True, help="The page is reached over https.")
-def serve(
-    data: str,
-    host: str,
-    port: int,
-    demo: bool,
-    rate: float,
-    burst: int,
-    max_body: int,
-    embedders: tuple[str, ...],
-    snapshot_every: int,
-    secure_cookie: bool,
-) -> None:
+def serve(data: str, host: str, port: int, demo: bool, snapshot_every: int, **limits: Any) -> None:
     """Start the service and the page people vote on.
 
     The first start prints an admin key, once: only its digest is stored. Every start prints a link that opens the page as
     administrator, once. The environment variable DUELIST_ADMIN_KEY sets an admin key instead.
     """
-    try:
-        import uvicorn
+    _require_libraries()
+    from duelist.service import add_demo, bound_socket, check_key, create_app, first_key, is_shared
 
-        from duelist.service.app import create_app
-        from duelist.service.ledger import Ledger
-        from duelist.service.settings import ServiceSettings, shipped_embedders
-        from duelist.service.start import (
-            add_demo,
-            bound_socket,
-            check_key,
-            embedder_from,
-            first_key,
-            is_shared,
-            leave_memory_alone,
-            open_journal,
-            warm_up,
-        )
-    except ImportError as error:
-        raise InvalidInputError(f"the service needs more libraries ({error}). Run: pip install 'duelist[serve]'.") from error
-
-    settings = ServiceSettings(
-        max_body=max_body,
-        rate=rate,
-        burst=burst,
-        embedders={**shipped_embedders(), **dict(embedder_from(text) for text in embedders)},
-        secure_cookie=secure_cookie,
-        refresh_seconds=0.5 if is_shared(data) else 0.0,
-    )
+    settings = _settings(shared=is_shared(data), **limits)
     given = os.environ.get(_KEY_VARIABLE) or None
     check_key(given)
     bound = bound_socket(host, port)
-    ledger = Ledger(open_journal(data), snapshot_every=snapshot_every)
-    for note in ledger.notes:
-        click.echo(f"Note: {note}")
-    secret = first_key(ledger, given)
+    store = _open_store(data, snapshot_every)
+    secret = first_key(store, given)
     if demo:
-        add_demo(ledger, settings)
-    app = create_app(ledger, settings)
-    where = "PostgreSQL" if is_shared(data) else data
-
-    def get_ready() -> None:
-        warm_up()
-        leave_memory_alone()
-
-    class Server(uvicorn.Server):
-        """Says where it listens once it does, and once Ctrl+C would be an orderly end."""
-
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            click.echo(f"Listening on {address}. Votes go to {where}. Stop with Ctrl+C.")
-            threading.Thread(target=get_ready, name="duelist warm-up", daemon=True).start()
-
-    shown_host = f"[{host}]" if ":" in host else host
-    address = f"http://{shown_host}:{bound.getsockname()[1]}"
+        add_demo(store, settings)
+    app = create_app(store, settings)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
     if secret is not None and given is None:
         click.echo(f"Admin key, shown this once: {secret}")
     click.echo(f"Open the page as administrator (works once): {address}/open/{app.state.service.sessions.new_link()}")
     if host not in _LOCAL:
         click.echo("Note: others can reach this address, and keys travel in the clear. Put a proxy with https before it.")
+    where = "PostgreSQL" if is_shared(data) else data
+    _run(app, bound, f"Listening on {address}. Votes go to {where}. Stop with Ctrl+C.")
+    click.echo(f"Stopped. Every vote that was acknowledged is in {where}.")
+
+
+def _require_libraries() -> None:
+    try:
+        import uvicorn  # noqa: F401 - only whether it is there
+
+        import duelist.service.app  # noqa: F401
+    except ImportError as error:
+        raise InvalidInputError(f"the service needs more libraries ({error}). Run: pip install 'duelist[serve]'.") from error
+
+
+def _settings(*, shared: bool, embedders: tuple[str, ...], **limits: Any) -> ServiceSettings:
+    from duelist.service import ServiceSettings, embedder_from, shipped_embedders
+
+    known = {**shipped_embedders(), **dict(embedder_from(text) for text in embedders)}
+    return ServiceSettings(embedders=known, refresh_seconds=0.5 if shared else 0.0, **limits)
+
+
+def _open_store(data: str, snapshot_every: int) -> Store:
+    from duelist.service import Store, open_journal
+
+    store = Store(open_journal(data), snapshot_every=snapshot_every)
+    for note in store.notes:
+        click.echo(f"Note: {note}")
+    return store
+
+
+def _run(app: FastAPI, bound: socket.socket, greeting: str) -> None:
+    """Serve until Ctrl+C. Says the greeting once it listens, and once Ctrl+C would be an orderly end."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Says where it listens."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            click.echo(greeting)
+            threading.Thread(target=_get_ready, name="duelist warm-up", daemon=True).start()
+
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -119,4 +115,10 @@ def serve(
     )
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl+C is how it is meant to end
         Server(config).run(sockets=[bound])
-    click.echo(f"Stopped. Every vote that was acknowledged is in {where}.")
+
+
+def _get_ready() -> None:
+    from duelist.service import freeze_gc, warm_up
+
+    warm_up()
+    freeze_gc()

@@ -1,1 +1,7 @@
-"""Action sets, duels, history, random streams, array checks and errors: what every other room stands on."""
+"""What every room needs: checks, errors, lanes, random streams, serialisation, files."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Array checks at the door: bad input gets an error that teaches, and never reaches the history."""
+"""Input checks: bad input gets an error that says what to do, and never reaches the history."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.core.errors import InvalidInputError, UnknownNameError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from duelist.typing import FloatArray
 
 
 def finite_array(name: str, value: npt.ArrayLike, expected: str, *ndims: int) -> FloatArray:

@@ -1,7 +1,9 @@
-"""One family of errors: everything duelist raises on purpose is a `DuelistError`.
+"""The errors of duelist: everything it raises on purpose is a `DuelistError`.
 
 Every message says what was expected, what came, and what to do about it.
 """
+
+from __future__ import annotations
 
 
 class DuelistError(Exception):
@@ -13,7 +15,7 @@ class InvalidInputError(DuelistError, ValueError):
 
 
 class UnknownNameError(InvalidInputError):
-    """A policy, sampler or option was asked for by a name that does not exist."""
+    """No policy, sampler or option has this name."""
 
 
 class EmptySetError(InvalidInputError):
@@ -21,7 +23,7 @@ class EmptySetError(InvalidInputError):
 
 
 class UnboundedSetError(InvalidInputError):
-    """An action set goes on for ever, so for some theta no arm is best."""
+    """An action set is unbounded, so for some theta no arm is best."""
 
 
 class ImproperPosteriorError(InvalidInputError):
@@ -37,7 +39,7 @@ class AlreadyLearntError(InvalidInputError):
 
 
 class NonFiniteError(DuelistError, ArithmeticError):
-    """A computation met a value that is not finite and stopped before it could spread."""
+    """A computation met a value that is not finite and stopped."""
 
 
 class NotConvergedError(DuelistError, ArithmeticError):
@@ -45,4 +47,4 @@ class NotConvergedError(DuelistError, ArithmeticError):
 
 
 class SavedStateError(DuelistError):
-    """A saved state cannot be read: torn, of another version, or not a saved state."""
+    """A saved state cannot be read: incomplete, of another version, or not a saved state."""

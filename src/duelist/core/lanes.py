@@ -9,28 +9,29 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from duelist.core.checks import FloatArray, finite_array, finite_number, whole_number
+from duelist.core.checks import finite_array, finite_number, whole_number
 from duelist.core.errors import InvalidInputError
+from duelist.typing import FloatArray
 
 Parameters = TypeVar("Parameters", bound=Any)
-
-# A hyper-parameter that may differ from lane to lane: one number for all, or one a lane (a grid of radii in lock step).
+# A hyper-parameter that may differ from lane to lane: one number for all, or one per lane (a grid of radii in lock step).
 PerLane = float | Sequence[float]
 
 
 def per_lane(name: str, value: PerLane, lanes: int) -> FloatArray:
-    """Return a (lanes,) column of a hyper-parameter that is one number, or one number a lane."""
+    """Return a hyper-parameter, one number or one number per lane, as a (lanes,) column."""
     column = np.atleast_1d(finite_array(name, value, "(lanes,)", np.ndim(value)))
     if column.shape not in ((1,), (lanes,)):
         raise InvalidInputError(
-            f"{name} must be one number or one a lane ({lanes}); got {column.shape[0]}. Repeat each value once for every trial."
+            f"{name} must be one number or one per lane ({lanes}); got {column.shape[0]}. "
+            f"Repeat each value once for every trial."
         )
     # A copy: broadcasting to one lane gives a read-only array, for which every kernel would be compiled a second time.
     return np.array(np.broadcast_to(column, (lanes,)))
 
 
 def check_per_lane(name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf) -> None:
-    """Check every number of a hyper-parameter that is one number, or one number a lane."""
+    """Check every number of a hyper-parameter that is one number, or one number per lane."""
     is_column = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
     for number in value if is_column else [value]:
         finite_number(name, number, above=above, at_least=at_least)
@@ -43,7 +44,7 @@ class Problem:
     Attributes:
         dim: length of a feature vector.
         lanes: number of independent runs that advance together.
-        horizon: number of rounds to be played, or None when nobody knows.
+        horizon: number of rounds to be played, or None if it is not known.
         live: True when a person sees the pair, so showing one candidate twice makes no sense.
     """
 
@@ -60,7 +61,7 @@ class Problem:
 
 
 def select_lanes(parameters: Parameters, lanes: slice, total: int) -> Parameters:
-    """Hyper-parameters for some of the lanes: columns with a number for each of `total` lanes are cut to those lanes."""
+    """Return the hyper-parameters of some of the lanes: columns with one number for each of `total` lanes are cut."""
     columns = {}
     for field in fields(parameters):
         value = getattr(parameters, field.name)
@@ -71,7 +72,7 @@ def select_lanes(parameters: Parameters, lanes: slice, total: int) -> Parameters
         if len(value) != total:
             # Refused here, where all lanes are known: by chance it might fit the number of lanes of one block.
             raise InvalidInputError(
-                f"{field.name} must be one number or one a lane ({total}); got {len(value)}. "
+                f"{field.name} must be one number or one per lane ({total}); got {len(value)}. "
                 f"Repeat each value once for every trial."
             )
         columns[field.name] = tuple(value)[lanes]

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from duelist.core.checks import whole_number
-
-Keys = npt.NDArray[np.uint64]
+from duelist.kernels.philox import uniforms
+from duelist.typing import FloatArray, Keys
 
 
 class Streams:
@@ -23,7 +22,7 @@ class Streams:
 
     Args:
         seed: the seed of the whole experiment.
-        trials: one trial number a lane. A lane's numbers depend on its trial number, never on its place in the block.
+        trials: one trial number per lane. A lane's numbers depend on its trial number, never on its place in the block.
 
     Example:
         >>> streams = Streams(seed=0, trials=[0, 1, 2])
@@ -43,11 +42,22 @@ class Streams:
         return {}
 
     def keys(self, name: str) -> Keys:
-        """One Philox key a lane for the named stream, (lanes, 2): what kernels draw from."""
+        """One Philox key per lane for the named stream, (lanes, 2): what kernels draw from."""
         if name not in self._keys:
             words = [hashlib.blake2b(f"{self.seed}/{name}/{trial}".encode(), digest_size=16).digest() for trial in self.trials]
             self._keys[name] = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, 2).astype(np.uint64)
         return self._keys[name]
+
+    def uniforms(self, name: str, round_: int) -> FloatArray:
+        """(lanes,) one uniform number in (0, 1) per lane for a round of the named stream.
+
+        Example:
+            >>> Streams(seed=0, trials=[0, 1]).uniforms("coin", 5).round(3).tolist()
+            [0.146, 0.06]
+        """
+        numbers = np.empty(len(self.trials))
+        uniforms(numbers, self.keys(name), round_)
+        return numbers
 
     def generator(self, name: str, lane: int, round_: int = 0) -> np.random.Generator:
         """A NumPy generator for one lane and round of the named stream: for code outside kernels."""

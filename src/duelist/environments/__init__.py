@@ -1,1 +1,7 @@
-"""Environments: who is compared, who wins, what the truth is. Only the experiment runner may ask for regret."""
+"""Who is compared, who wins, and what the truth is."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -1,13 +1,13 @@
-"""What an environment is: a recipe for instances. An instance holds the truth of a block of lanes, one trial a lane."""
+"""What an environment is: a recipe for instances. An instance holds the truth of a block of lanes, one trial per lane."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray
-from duelist.core.duels import Duels
+from duelist.actions.finite import ActionSet
 from duelist.core.streams import Streams
+from duelist.history.duels import Duels
+from duelist.typing import FloatArray, IntArray
 
 
 class Regret(NamedTuple):
@@ -45,4 +45,4 @@ class Environment(Protocol):
         """Length of a feature vector."""
 
     def instance(self, streams: Streams) -> Instance:
-        """One instance a lane, drawn from the lane's streams."""
+        """One instance per lane, drawn from the lane's streams."""

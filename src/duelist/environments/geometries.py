@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from duelist.core.checks import FloatArray, one_of
+from duelist.core.checks import one_of
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
-from duelist.environments.arm_kernels import draw_axes, draw_clusters, draw_on_sphere
-from duelist.environments.cube_kernels import draw_corners
+from duelist.kernels.actions import draw_axes, draw_clusters, draw_corners, draw_on_sphere
+from duelist.typing import FloatArray
 
 GEOMETRIES = ("cube", "sphere", "clusters", "axes")
 # Few enough centres that most arms have near-duplicates from 16 arms up; arms of a cluster are about 0.28 of the norm apart.
@@ -19,7 +19,7 @@ CLUSTER_SPREAD = 0.2
 
 
 def check_geometry(geometry: str, *, dim: int, arms: int) -> None:
-    """Refuse a geometry that has not so many distinct arms in this dimension."""
+    """Refuse a geometry that has too few distinct arms in this dimension."""
     one_of("geometry", geometry, GEOMETRIES)
     if geometry == "cube" and dim < 63 and arms > 2**dim:
         raise InvalidInputError(
@@ -28,7 +28,7 @@ def check_geometry(geometry: str, *, dim: int, arms: int) -> None:
         )
     if geometry == "axes" and arms > dim:
         raise InvalidInputError(
-            f'arms must be at most dim = {dim} with geometry="axes", one arm an axis; got {arms}. Raise dim or lower arms.'
+            f'arms must be at most dim = {dim} with geometry="axes", one arm per axis; got {arms}. Raise dim or lower arms.'
         )
     if geometry in ("sphere", "clusters") and dim < 2:
         raise InvalidInputError(

@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray
-from duelist.core.duels import Duels
-from duelist.core.stream_kernels import uniforms
+from duelist.actions.finite import ActionSet
 from duelist.core.streams import Streams
 from duelist.environments.base import Regret
+from duelist.history.duels import Duels
 from duelist.preferences.links import WinLaw
 from duelist.preferences.logistic import win_probability
+from duelist.typing import FloatArray, IntArray
 
 
-def linear_outcomes(theta: FloatArray, streams: Streams, round_: int, duels: Duels, law: WinLaw = win_probability) -> IntArray:
-    """Who wins, (lanes,): +1 the first, -1 the second, by the Bradley-Terry-Luce model or another law.
+def random_directions(streams: Streams, dim: int, norm: float) -> FloatArray:
+    """(lanes, dim) uniform on the sphere of this radius, from the stream "theta"."""
+    directions = np.array([streams.generator("theta", lane).standard_normal(dim) for lane in range(len(streams))])
+    return np.asarray(directions * (norm / np.linalg.norm(directions, axis=1, keepdims=True)))
 
-    One uniform a lane and round decides, whoever plays and under whatever law.
+
+class LinearTruth:
+    """Outcomes and regret of linear utilities; an environment adds the arms.
+
+    Args:
+        theta: (lanes, dim) the truth.
+        streams: of the lanes; outcomes come from the stream "outcome".
+        law: probability that the first wins, given the difference of utilities: Bradley-Terry-Luce unless another is given.
     """
-    chance = np.empty(len(theta))
-    uniforms(chance, streams.keys("outcome"), round_)
-    logits = np.einsum("ld,ld->l", theta, duels.contrast)
-    return np.where(chance < law(logits), 1, -1)
 
+    def __init__(self, theta: FloatArray, streams: Streams, law: WinLaw = win_probability) -> None:
+        self.theta, self._streams, self._law = theta, streams, law
 
-def linear_regret(theta: FloatArray, actions: ActionSet, duels: Duels, law: WinLaw = win_probability) -> Regret:
-    """What these duels cost, from the true utilities and the true law of who wins."""
-    best = actions.best(theta[:, None]).value[:, 0]
-    gaps = best[:, None] - np.einsum("ld,ljd->lj", theta, duels.features)
-    return Regret(gaps.mean(axis=1), gaps.min(axis=1), (law(gaps) - 0.5).mean(axis=1))
+    def outcomes(self, round_: int, duels: Duels) -> IntArray:
+        """Who wins, (lanes,): +1 the first, -1 the second.
+
+        One uniform number per lane and round decides, whatever the policy and the law.
+        """
+        chance = self._streams.uniforms("outcome", round_)
+        logits = np.einsum("ld,ld->l", self.theta, duels.contrast)
+        return np.where(chance < self._law(logits), 1, -1)
+
+    def regret(self, actions: ActionSet, duels: Duels) -> Regret:
+        """What these duels cost, from the true utilities; `yue` counts with the true law, flips included."""
+        best = actions.best(self.theta[:, None]).value[:, 0]
+        gaps = best[:, None] - np.einsum("ld,ljd->lj", self.theta, duels.features)
+        return Regret(gaps.mean(axis=1), gaps.min(axis=1), (self._law(gaps) - 0.5).mean(axis=1))

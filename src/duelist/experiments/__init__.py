@@ -1,1 +1,7 @@
-"""Experiments: policies meet environments, and results are tables."""
+"""`simulate` and `compare`; `sweep` runs specs in parallel, `families` is a set of varied problems."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

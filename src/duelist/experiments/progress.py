@@ -1,4 +1,4 @@
-"""A progress bar that appears only where a person is watching and there is something to wait for."""
+"""Progress on standard error: bars that appear on a terminal only, and only for work that takes a moment."""
 
 from __future__ import annotations
 
@@ -7,22 +7,48 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # rich takes a tenth of a second to import, and most runs show nothing
+    from rich.console import Console
+    from rich.progress import TaskID
 
 Progress = Callable[[int], None]
 
+_UPDATES = 300  # reports per bar: a lane-round can take microseconds, far less than drawing a bar
 _PATIENCE = 1.0  # seconds before a bar appears: shorter work needs none
 
 
 @contextmanager
-def no_progress(tick: Progress) -> Iterator[Progress]:
+def locked_progress(tick: Progress) -> Iterator[Progress]:
     """Report to the caller's own function, one call at a time."""
     lock = threading.Lock()
 
-    def locked(amount: int) -> None:
+    def report(amount: int) -> None:
         with lock:
             tick(amount)
 
-    yield locked
+    yield report
+
+
+def throttle(report: Progress, total: int) -> Progress:
+    """Return a function that adds up amounts and passes them on: the first at once, then a few hundred times in all.
+
+    It may be called from several threads; `report` is called by one at a time.
+    """
+    lock = threading.Lock()
+    pending, started = 0, False
+
+    def tick(amount: int) -> None:
+        nonlocal pending, started
+        with lock:
+            pending += amount
+            if not started or pending * _UPDATES >= total:
+                report(pending)
+                pending, started = 0, True
+
+    return tick
 
 
 @contextmanager
@@ -48,35 +74,27 @@ def progress_bar(label: str, total: int, *, show: bool | None) -> Iterator[Progr
     )
     task = bar.add_task(label, total=total)
     started = time.perf_counter()
-    pending = 0
-    lock = threading.Lock()
 
-    def tick(amount: int) -> None:
-        nonlocal pending
-        with lock:
-            pending += amount
-            # A lane-round can take microseconds: tell the display a few hundred times in all, not every time.
-            if pending * 300 >= total:
-                bar.advance(task, pending)
-                pending = 0
-                if not bar.live.is_started and time.perf_counter() - started > _PATIENCE:
-                    bar.start()
+    def report(amount: int) -> None:
+        bar.advance(task, amount)
+        if not bar.live.is_started and time.perf_counter() - started > _PATIENCE:
+            bar.start()
 
     try:
-        yield tick
+        yield throttle(report, total)
     finally:
         bar.stop()
 
 
 class SweepDisplay:
-    """What runs, how far, and how long it will take: one line for the whole sweep, one for every running block."""
+    """Progress of a sweep: what runs, how far, and how long it will take. This one shows nothing."""
 
-    def add(self, key: str, title: str, steps: int) -> Progress:  # noqa: ARG002 - a display without a person watching
-        """A block is waiting; returns the function that hears of its lane-rounds."""
+    def add(self, key: str, title: str, steps: int) -> Progress:  # noqa: ARG002 - the display that shows nothing
+        """Announce a waiting block; returns the function to call with the number of lane-rounds just played."""
         return lambda _amount: None
 
     def finish(self, key: str) -> None:
-        """A block is done, or has failed."""
+        """Report a block as done or failed."""
 
 
 @contextmanager
@@ -85,7 +103,66 @@ def sweep_display(label: str, *, show: bool | None) -> Iterator[SweepDisplay]:
     if show is False or (show is None and not sys.stderr.isatty()):
         yield SweepDisplay()
         return
-    from duelist.experiments.live_display import LiveSweepDisplay
-
     with LiveSweepDisplay(label) as display:
         yield display
+
+
+class LiveSweepDisplay(SweepDisplay):
+    """One line for the whole sweep, and one for every block that is running."""
+
+    def __init__(self, label: str, console: Console | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console or Console(stderr=True),
+            transient=True,
+            speed_estimate_period=120.0,  # blocks of different policies differ in speed: look back over several
+        )
+        self._label, self._total, self._done = label, 0, 0
+        self._blocks = self._finished = 0
+        self._all = self._bars.add_task(label, total=None)
+        self._running: dict[str, TaskID] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> LiveSweepDisplay:
+        self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bars.stop()
+
+    def add(self, key: str, title: str, steps: int) -> Progress:
+        """Announce a waiting block; its line appears when it starts."""
+        with self._lock:
+            self._blocks += 1
+            self._total += steps
+            self._describe()
+
+        def report(amount: int) -> None:
+            with self._lock:
+                if key not in self._running:
+                    self._running[key] = self._bars.add_task(f"  {title}", total=steps)
+                self._bars.advance(self._running[key], amount)
+                self._bars.advance(self._all, amount)
+
+        return throttle(report, steps)
+
+    def finish(self, key: str) -> None:
+        """Remove the block's line."""
+        with self._lock:
+            self._finished += 1
+            if key in self._running:
+                self._bars.remove_task(self._running.pop(key))
+            self._describe()
+
+    def _describe(self) -> None:
+        text = f"{self._label}: {self._finished} of {self._blocks} blocks"
+        self._bars.update(self._all, description=text, total=self._total)

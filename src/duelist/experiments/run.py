@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from duelist.core.checks import FloatArray
+from duelist.typing import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,7 @@
-"""Append and read events, and snapshots of what they add up to. Nothing acknowledged is lost."""
+"""Append and read events durably, with snapshots, and replicas that fold them."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

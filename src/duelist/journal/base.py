@@ -1,15 +1,16 @@
 """What a journal is: an append-only log of events, with snapshots, that several threads and processes may share.
 
-Promises of every journal, whatever is behind it:
+Promises of every journal, whatever its backend:
 
 1. **Order.** Events have positions 1, 2, 3, ... without gaps. They are never changed, moved or removed.
-2. **Turns.** `transact(work)` calls `work` with a `Turn` at the end of the log. No other work on the same journal, in any
-   thread or process, runs between what a turn reads and what it appends.
-3. **Durability.** When `transact` returns, everything that its work appended survives a crash of the process and of the
-   machine. Works of several callers may share one commit; each caller waits for it.
-4. **All or nothing.** If `work` raises, nothing that it appended is kept and the error reaches the caller. If the commit fails,
-   nothing of any work in it is kept, every caller gets a `JournalError`, and `Turn.failures` of later turns has grown.
-5. **Snapshots** are a cache: a snapshot is kept in the same commit as the events before it and carries their position. A state
+2. **Turns.** `transact(transaction)` calls the function with a `Turn` at the end of the log. No other transaction on the same
+   journal, in any thread or process, runs between what a turn reads and what it appends.
+3. **Durability.** When `transact` returns, everything that its transaction appended survives a crash of the process and of the
+   machine. Transactions of several callers may share one commit; each caller waits for it.
+4. **All or nothing.** If a transaction raises, nothing that it appended is kept and the error reaches the caller. If the commit
+   fails, nothing of any transaction in it is kept, every caller gets a `JournalError`, and `Turn.failures` of later turns has
+   grown.
+5. **Snapshots** are a cache: a snapshot is saved in the same commit as the events before it and carries their position. A state
    equals the fold over all events; a snapshot only spares the fold its beginning. Older snapshots may be dropped.
 """
 
@@ -20,6 +21,20 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 Result = TypeVar("Result")
+
+
+class Event(NamedTuple):
+    """Something that is to be appended.
+
+    Attributes:
+        kind: what happened, a word.
+        body: the facts, as JSON values.
+        blob: bytes that belong to it, such as an array; often empty.
+    """
+
+    kind: str
+    body: dict[str, Any]
+    blob: bytes = b""
 
 
 class Record(NamedTuple):
@@ -46,7 +61,7 @@ class Snapshot(NamedTuple):
 
 
 class Turn(Protocol):
-    """The right to read the end of the log and append to it, for the duration of one work."""
+    """The right to read the end of the log and append to it, for the duration of one transaction."""
 
     @property
     def head(self) -> int:
@@ -54,7 +69,7 @@ class Turn(Protocol):
 
     @property
     def failures(self) -> int:
-        """Commits of this journal object that failed so far. If it has grown, forget what those works made of you."""
+        """Commits of this journal object that failed so far. If it has grown, memory is ahead of the log: build it again."""
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The events behind position `after`, those appended in this turn included."""
@@ -62,8 +77,8 @@ class Turn(Protocol):
     def append(self, kind: str, body: dict[str, Any], blob: bytes = b"") -> int:
         """Append an event and return its position."""
 
-    def keep(self, snapshot: bytes) -> None:
-        """Keep a snapshot of the state at `head`."""
+    def save_snapshot(self, data: bytes) -> None:
+        """Save a snapshot of the state at `head`."""
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot that was committed before this turn."""
@@ -72,21 +87,21 @@ class Turn(Protocol):
 class Journal(Protocol):
     """An append-only log of events. See the promises at the top of this module."""
 
-    def submit(self, work: Callable[[Turn], Result]) -> Future[Result]:
-        """Have `work` run in its turn; the future is done when what it appended is durable. Works run in the order given."""
+    def submit(self, transaction: Callable[[Turn], Result]) -> Future[Result]:
+        """Run a transaction when its turn comes, in the order of submission. The future is done when the commit is durable."""
 
-    def transact(self, work: Callable[[Turn], Result]) -> Result:
-        """Have `work` run in its turn and wait until what it appended is durable."""
+    def transact(self, transaction: Callable[[Turn], Result]) -> Result:
+        """Run a transaction when its turn comes and wait until what it appended is durable."""
 
     def read(self, after: int = 0) -> Iterator[Record]:
-        """The durable events behind position `after`. Waits for nobody."""
+        """The durable events behind position `after`, without waiting for a turn."""
 
     def latest_snapshot(self) -> Snapshot | None:
-        """The newest durable snapshot. Waits for nobody."""
+        """The newest durable snapshot, without waiting for a turn."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know about how the journal was found: an unclean end, a torn record."""
+        """Human-readable remarks on the state in which the journal was found: an unclean end, a torn record."""
 
     def close(self) -> None:
-        """Finish the works that were submitted and let go of everything. Closing again does nothing."""
+        """Finish the transactions that were submitted and release everything. Closing again does nothing."""

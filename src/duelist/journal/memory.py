@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from duelist.journal.base import Snapshot
-from duelist.journal.grouped import GroupedJournal, Row
+from duelist.journal.writer import GroupedJournal, Row
 
 
 class MemoryStore:
@@ -38,7 +38,7 @@ class MemoryStore:
         return self._snapshot
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
 
 class MemoryJournal(GroupedJournal):

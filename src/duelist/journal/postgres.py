@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from duelist.journal.base import Snapshot
 from duelist.journal.errors import JournalDamagedError, JournalError
-from duelist.journal.grouped import GroupedJournal, Row
+from duelist.journal.writer import GroupedJournal, Row
 
 if TYPE_CHECKING:
     import psycopg
+
 
 SCHEMA = 1
 _KEPT_SNAPSHOTS = 2
@@ -33,7 +34,7 @@ _TABLES = (
         journal TEXT NOT NULL, position BIGINT NOT NULL, data BYTEA NOT NULL, checksum BIGINT NOT NULL,
         PRIMARY KEY (journal, position))""",
 )
-# A commit waits for the disk; nobody waits for ever for a turn, and a process that hangs in one loses it.
+# A commit waits for the disk; no process waits for ever for a turn, and one that hangs in its turn loses it.
 _SESSION = (
     "SET synchronous_commit = on",
     "SET lock_timeout = '30s'",
@@ -58,7 +59,7 @@ class PostgresStore:
                 self._writer.close()
                 raise
         except self._psycopg.Error as error:
-            said = str(error).partition("\n")[0]  # what follows is advice for somebody else
+            said = str(error).partition("\n")[0]  # what follows is advice for the administrator of the server
             raise JournalError(f"the journal {name!r} cannot be opened in PostgreSQL: {said}. Check the address.") from error
         self._reading = threading.Lock()
 

@@ -7,6 +7,7 @@ writer. Two processes may share a file on one machine; a network drive cannot be
 from __future__ import annotations
 
 import sqlite3
+import struct
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,7 @@ from typing import Any
 
 from duelist.journal.base import Snapshot
 from duelist.journal.errors import JournalDamagedError, JournalError
-from duelist.journal.grouped import GroupedJournal, Row
-from duelist.journal.sqlite_wal import frames_in_log
+from duelist.journal.writer import GroupedJournal, Row
 
 SCHEMA = 1
 _APPLICATION = 0x6475656C  # "duel": tells a journal from any other SQLite file
@@ -162,3 +162,28 @@ class SQLiteJournal(GroupedJournal):
 
     def __init__(self, path: str | PathLike[str]) -> None:
         super().__init__(SQLiteStore(path))
+
+
+_HEADER = struct.Struct(">8I")
+_FRAME = struct.Struct(">6I")
+_MAGIC = (0x377F0682, 0x377F0683)
+
+
+def frames_in_log(database: Path) -> int:
+    """Pages that belong to the current generation of the log, a torn last one included; 0 where there is no log."""
+    log = database.with_name(database.name + "-wal")
+    try:
+        with log.open("rb") as file:
+            start = file.read(_HEADER.size)
+            if len(start) < _HEADER.size:
+                return 0
+            magic, _version, page_size, _sequence, *salts, _sum1, _sum2 = _HEADER.unpack(start)
+            if magic not in _MAGIC:
+                return 0
+            frames = 0
+            while len(head := file.read(_FRAME.size)) == _FRAME.size and list(_FRAME.unpack(head)[2:4]) == salts:
+                frames += 1
+                file.seek(page_size, 1)
+            return frames
+    except FileNotFoundError:
+        return 0

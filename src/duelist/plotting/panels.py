@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelist.experiments.series import Series
-from duelist.experiments.statistics import growth_exponent
-from duelist.plotting.files import new_figure
-from duelist.plotting.lines import Line, line_of
-from duelist.plotting.regret import beyond_the_frame
+from duelist.experiments.sweep.series import Series, growth_exponent
+from duelist.plotting.regret import find_off_scale
+from duelist.plotting.style import Line, line_style, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 _PANEL = (2.6, 1.9)  # inches inside the axes
 _LEGEND_COLUMNS = 4
-
 Names = dict[str, int]  # what a series is called -> its line, the same in every figure
 Draw = Callable[["Axes", Sequence[Series], Callable[[Series], str], Names], None]
 
@@ -41,16 +39,16 @@ def panel_figure(
     Args:
         rows: the panels.
         draw: how one is drawn.
-        name: what a series is called.
+        name: makes the name of a series.
         names: the line of every name.
-        labels: room left of a panel for its labels, in inches.
+        labels: space left of a panel for its labels, in inches.
         legend: one legend below all panels.
     """
     columns = max(len(row.panels) for row in rows)
     legend_height = 0.1 + 0.21 * -(-len(names) // _LEGEND_COLUMNS) if legend else 0.1
     width, height = columns * (labels + _PANEL[0] + 0.3), len(rows) * (_PANEL[1] + 0.95) + legend_height
     figure = new_figure(width, height)
-    # Places are worked out here: matplotlib's own layout measures every text several times, a second a figure.
+    # Positions are computed here: matplotlib's own layout measures every text several times, a second per figure.
     figure.set_layout_engine("none")
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for down, (across, row) in enumerate(zip(grid, rows, strict=True)):
@@ -90,7 +88,7 @@ def _shared_legend(figure: Figure, labels: Names) -> None:
 
     handles = [
         Line2D([], [], color=line.colour, linestyle=line.dashes, linewidth=1.6, label=name)
-        for name, line in ((name, line_of(number)) for name, number in labels.items())
+        for name, line in ((name, line_style(number)) for name, number in labels.items())
     ]
     figure.legend(handles=handles, loc="lower center", ncols=_LEGEND_COLUMNS, frameon=False, handlelength=3.2, fontsize=9)
 
@@ -106,7 +104,7 @@ def draw_mean(axes: Axes, series: Sequence[Series], name: Callable[[Series], str
 
 
 def draw_median(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
-    """Median with the band from the 5 % to the 95 % quantile: what a typical and an unlucky trial see."""
+    """Median with the band from the 5 % to the 95 % quantile: a typical and an unlucky trial."""
 
     def middle_and_band(regret: Any) -> tuple[Any, Any, Any]:
         low, median, high = np.quantile(regret, [0.05, 0.5, 0.95], axis=0)
@@ -118,7 +116,7 @@ def draw_median(axes: Axes, series: Sequence[Series], name: Callable[[Series], s
 def draw_growth(axes: Axes, series: Sequence[Series], name: Callable[[Series], str], names: Names) -> None:
     """Mean regret on logarithmic axes, with the fitted exponent of its last nine tenths at the end of each line."""
     for one in series:
-        line = line_of(names[name(one)])
+        line = line_style(names[name(one)])
         mean = one.regret.mean(axis=0)
         exponent = growth_exponent(one).estimate
         axes.plot(one.rounds, mean, color=line.colour, linestyle=line.dashes, linewidth=1.4)
@@ -160,13 +158,13 @@ def _curves(
     names: Names,
     middle_and_band: Callable[[Any], tuple[Any, Any, Any]],
 ) -> None:
-    outside = beyond_the_frame({name(one): float(one.final.mean()) for one in series})
-    # Random play is there to be named, not to set the scale for those who learn.
+    outside = find_off_scale({name(one): float(one.final.mean()) for one in series})
+    # Random play is named in the corner; it would set a scale that hides the learners.
     outside |= {name(one) for one in series if one.policy == "Uniform" and len(series) > 1}
     shade = min(0.15, 0.6 / max(len(series), 1))
     top = 0.0
     for one in series:
-        line: Line = line_of(names[name(one)])
+        line: Line = line_style(names[name(one)])
         middle, low, high = middle_and_band(one.regret)
         axes.plot(one.rounds, middle, color=line.colour, linestyle=line.dashes, linewidth=1.6)
         axes.fill_between(one.rounds, low, high, color=line.colour, alpha=shade, linewidth=0)

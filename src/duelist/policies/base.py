@@ -2,30 +2,118 @@
 
 `start` makes the state of a block of lanes; `choose` picks a pair in every lane; `learn` takes who won. A policy never
 sees the environment, the clock, the disk or a global generator: the same state, action set and streams give the same pair.
+
+Write a policy as a frozen, keyword-only dataclass that inherits from `Policy[ItsState]`. The three verbs are its own; the other
+methods say more about it, and have answers that mean "unknown".
+
+A state is a NamedTuple in three parts, of which a simple policy needs only the first:
+
+    its own fields   what was learnt, and how many pairs were asked for: all that the next step reads
+    `settings`       hyper-parameters as `start` resolved them, one number per lane: never changed afterwards
+    `info`           numbers for people, such as fits that did not converge: no step reads them, only `report`
+
+Every field is an array, a number, text, None, or a class with a stored name (`duelist.core.stored_names`), so that a state can
+be saved. A policy need not check outcomes: `simulate` and the live lane do so before they call `learn`.
+
+A `SlatePolicy` shows slates of several candidates instead of pairs and learns from rankings. It has the same verbs, and its own
+runner, `duelist.experiments.simulate_slates`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import ClassVar, Protocol, TypeVar
 
-from duelist.core.actions import ActionSet
-from duelist.core.checks import FloatArray, IntArray
-from duelist.core.duels import Duels
+import numpy as np
+
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
+from duelist.history.duels import Duels
+from duelist.history.slates import Answer, Slates
+from duelist.posteriors.priors import Gaussian, Prior
+from duelist.typing import FloatArray, IntArray
+
+State = TypeVar("State")
 
 
-class Policy(Protocol):
-    """A rule for choosing the next pair. States are values: `choose` and `learn` return new ones."""
+class Policy(Protocol[State]):
+    """A rule for choosing the next pair. States are values: `choose` and `learn` return new ones.
 
-    def start(self, problem: Problem, streams: Streams) -> Any:
-        """The state before the first round, one lane a stream."""
+    Attributes:
+        extra: the extra of duelist that the policy needs to play, such as "jax"; empty for none.
+    """
 
-    def choose(self, state: Any, actions: ActionSet, streams: Streams) -> tuple[Duels, Any]:
+    extra: ClassVar[str] = ""
+
+    def start(self, problem: Problem, streams: Streams) -> State:
+        """The state before the first round, one lane per stream."""
+        ...
+
+    def choose(self, state: State, actions: ActionSet, streams: Streams) -> tuple[Duels, State]:
         """A pair for every lane, and the state after asking. Asking again without learning is allowed."""
+        ...
 
-    def learn(self, state: Any, actions: ActionSet, duels: Duels, outcomes: IntArray) -> Any:
+    def learn(self, state: State, actions: ActionSet, duels: Duels, outcomes: IntArray) -> State:
         """The state after learning outcomes (lanes,): +1 where the first candidate won, -1 where it lost, 0 where they tied."""
+        ...
 
-    def report(self, state: Any) -> dict[str, FloatArray]:
-        """Numbers for a person about how the policy is doing, each (lanes,)."""
+    def report(self, state: State) -> dict[str, FloatArray]:  # noqa: ARG002 - what a policy without numbers answers
+        """Numbers about how the policy is doing, for people: each (lanes,)."""
+        return {}
+
+    def pair_probability(self, state: State, actions: ActionSet, duels: Duels) -> FloatArray:  # noqa: ARG002
+        """(lanes,) how likely these pairs were, in this order, in the state after `choose`; NaN if unknown."""
+        return np.full(len(duels.first), np.nan)
+
+    def unordered_probability(self, state: State, actions: ActionSet, duels: Duels) -> FloatArray:
+        """(lanes,) how likely these pairs were in either order; NaN if unknown."""
+        turned = Duels(duels.second, duels.first, duels.features[:, ::-1], duels.note)
+        return self.pair_probability(state, actions, duels) + self.pair_probability(state, actions, turned)
+
+    def estimated_utilities(self, state: State, actions: FiniteActions) -> FloatArray:  # noqa: ARG002
+        """(lanes, n_arms) the policy's point estimate of every arm's utility; NaN where it has none."""
+        return np.full((actions.lanes, actions.n_arms), np.nan)
+
+    def drawn_utilities(self, state: State, features: FloatArray) -> FloatArray:  # noqa: ARG002
+        """(lanes, n_draws, n) utilities of features (lanes, n, dim) under the draws behind the last pair; none by default."""
+        return np.empty((features.shape[0], 0, features.shape[1]))
+
+    def believed_prior(self) -> Prior:
+        """The prior over theta that the policy holds, or a standard normal one where it has none of its own."""
+        return Gaussian()
+
+    def forgetting(self) -> float:
+        """What every vote multiplies the weight of the votes before it by; 1 where nothing is forgotten."""
+        return 1.0
+
+
+class SlatePolicy(Protocol[State]):
+    """A rule for choosing the next slate of `choices` candidates. States are values, as those of a `Policy`.
+
+    Attributes:
+        extra: the extra of duelist that the policy needs to play; empty for none.
+    """
+
+    extra: ClassVar[str] = ""
+
+    @property
+    def choices(self) -> int:
+        """Candidates per slate."""
+        ...
+
+    def start(self, problem: Problem, streams: Streams) -> State:
+        """The state before the first round, one lane per stream."""
+        ...
+
+    def choose(self, state: State, actions: ActionSet, streams: Streams) -> tuple[Slates, State]:
+        """A slate for every lane, and the state after asking. Asking again without learning is allowed."""
+        ...
+
+    def learn(self, state: State, actions: ActionSet, slates: Slates, answers: Sequence[Answer]) -> State:
+        """The state after learning one answer per lane: places in the slate, best first, or "tie"."""
+        ...
+
+    def report(self, state: State) -> dict[str, FloatArray]:  # noqa: ARG002 - what a policy without numbers answers
+        """Numbers about how the policy is doing, for people: each (lanes,)."""
+        return {}

@@ -1,37 +1,58 @@
-"""Policies by name: one line each."""
+"""Policies by name. A policy is registered by its line in `algorithms/__init__.pyi`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from duelist.core.checks import one_of
-from duelist.policies.colstim import CoLSTIM
-from duelist.policies.fgts import FGTS
-from duelist.policies.finite_models import FiniteModels
-from duelist.policies.foresight import Foresight
-from duelist.policies.maxinp import MaxInP
-from duelist.policies.maxpairucb import MaxPairUCB
-from duelist.policies.stad import StaD
-from duelist.policies.supcolstim import SupCoLSTIM
-from duelist.policies.uniform import Uniform
-from duelist.policies.vacdb import VACDB
+from duelist.core.errors import InvalidInputError
+from duelist.policies import algorithms
+from duelist.policies.base import SlatePolicy
 
-POLICIES: dict[str, type[Any]] = {
-    "FGTS": FGTS,
-    "MaxInP": MaxInP,
-    "MaxPairUCB": MaxPairUCB,
-    "CoLSTIM": CoLSTIM,
-    "VACDB": VACDB,
-    "StaD": StaD,
-    "SupCoLSTIM": SupCoLSTIM,
-    "FiniteModels": FiniteModels,
-    "Foresight": Foresight,
-    "Uniform": Uniform,
-}
+POLICIES: dict[str, type[Any]] = {name: getattr(algorithms, name) for name in dir(algorithms)}
+
+
+def duel_policies(*, with_extras: bool = True) -> dict[str, type[Any]]:
+    """The policies that play pairs; without extras, those that need no library beyond duelist's own.
+
+    Example:
+        >>> "FGTS" in duel_policies(), "ListwiseFGTS" in duel_policies()
+        (True, False)
+    """
+    pairs = {name: kind for name, kind in POLICIES.items() if not plays_slates(kind)}
+    return {name: kind for name, kind in pairs.items() if with_extras or not kind.extra}
+
+
+def slate_policies() -> dict[str, type[Any]]:
+    """The policies that play slates.
+
+    Example:
+        >>> list(slate_policies())
+        ['ListwiseFGTS']
+    """
+    return {name: kind for name, kind in POLICIES.items() if plays_slates(kind)}
+
+
+def plays_slates(kind: type[Any]) -> bool:
+    """Whether a policy class shows slates of several candidates, and not pairs."""
+    return SlatePolicy in kind.__mro__
 
 
 def policy_class(name: str) -> type[Any]:
     """The policy class of that name, in any case; an unknown name says which is nearest."""
+    return POLICIES[policy_name("policy", name)]
+
+
+def policy_name(field: str, name: object) -> str:
+    """The registered spelling of a policy's name, given in any case; `field` is what an error calls it."""
     by_lower_case = {known.lower(): known for known in POLICIES}
-    known = by_lower_case.get(name.lower(), name)
-    return POLICIES[one_of("policy", known, POLICIES)]
+    return one_of(field, by_lower_case.get(str(name).lower(), name), POLICIES)
+
+
+def require_pairs(kind: type[Any]) -> None:
+    """Refuse a policy that shows slates where only pairs can be played."""
+    if plays_slates(kind):
+        raise InvalidInputError(
+            f"{kind.__name__} shows slates of several candidates and learns from rankings; this plays pairs. Play it with "
+            f"duelist.experiments.simulate_slates, or use FGTS, its counterpart for pairs."
+        )

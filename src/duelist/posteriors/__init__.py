@@ -1,1 +1,7 @@
-"""A posterior is a sum of terms: prior + preference likelihood (tempered by eta) + Feel-Good tilt (mu)."""
+"""Prior, likelihood and Feel-Good tilt: the potential -log p that samplers draw from."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from duelist.core.checks import FloatArray, finite_number
+from duelist.core.checks import finite_number
 from duelist.core.errors import ImproperPosteriorError
+from duelist.typing import FloatArray
 
 
 class Prior(Protocol):
@@ -123,3 +124,7 @@ class GaussianBall:
             if generator.random() < math.exp((dim - power) * math.log(t) - 0.5 * tightness * above_peak):
                 direction = generator.standard_normal(dim)
                 return np.asarray(direction * (t * self.radius / np.linalg.norm(direction)))
+
+
+# Every prior by the name that files and the command line give it.
+PRIORS: dict[str, type[Prior]] = {kind.__name__: kind for kind in (Gaussian, GaussianBall, UniformBall)}

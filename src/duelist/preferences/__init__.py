@@ -1,1 +1,7 @@
-"""What a comparison says about utility: links, likelihoods, and maximum likelihood."""
+"""What a comparison says about utility: links, losses, ties, rankings, maximum likelihood."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from duelist.core.checks import FloatArray, finite_number, one_of
+from duelist.core.checks import finite_number, one_of
 from duelist.core.errors import InvalidInputError
 from duelist.preferences.logistic import win_probability
+from duelist.typing import FloatArray
 
 WinLaw = Callable[[npt.ArrayLike], FloatArray]
 
@@ -53,7 +54,7 @@ def win_law(link: str, flips: float) -> WinLaw:
 
     Args:
         link: name of F.
-        flips: chance that a vote is turned round, below 1/2.
+        flips: chance that a vote is flipped, below 1/2.
 
     Example:
         >>> round(float(win_law("logistic", 0.1)(100.0)), 6)

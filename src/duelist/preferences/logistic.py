@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from duelist.core.checks import FloatArray
+from duelist.typing import FloatArray, IntArray
 
 
 def win_probability(logit: npt.ArrayLike) -> FloatArray:
@@ -43,3 +43,20 @@ def log_loss_curvature(logit: npt.ArrayLike) -> FloatArray:
     """Second derivative of `log_loss`: s(u) s(-u), at most 1/4."""
     u = np.asarray(logit, dtype=np.float64)
     return win_probability(u) * win_probability(-u)
+
+
+def preference_loss(theta: FloatArray, contrasts: FloatArray, outcomes: IntArray) -> float:
+    """Negative log likelihood, sum_i log(1 + exp(-y_i <theta, z_i>))."""
+    return float(log_loss(outcomes * (contrasts @ theta)).sum())
+
+
+def preference_gradient(theta: FloatArray, contrasts: FloatArray, outcomes: IntArray) -> FloatArray:
+    """Gradient of `preference_loss`, -sum_i y_i s(-y_i <theta, z_i>) z_i."""
+    gradient: FloatArray = contrasts.T @ (outcomes * log_loss_slope(outcomes * (contrasts @ theta)))
+    return gradient
+
+
+def preference_hessian(theta: FloatArray, contrasts: FloatArray) -> FloatArray:
+    """Hessian of `preference_loss`, sum_i s'(<theta, z_i>) z_i z_i^T; outcomes do not enter."""
+    hessian: FloatArray = (contrasts.T * log_loss_curvature(contrasts @ theta)) @ contrasts
+    return np.asarray(hessian)

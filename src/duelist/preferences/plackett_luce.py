@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax, logsumexp
 
-from duelist.core.checks import FloatArray, IntArray
 from duelist.core.errors import InvalidInputError
+from duelist.typing import FloatArray, IntArray
 
 
 class RankingError(InvalidInputError):
@@ -33,7 +33,7 @@ def checked_ranking(ranking: npt.ArrayLike, choices: int) -> IntArray:
     if array.ndim != 1 or array.size == 0:
         raise RankingError(
             f"a ranking must name the places in the slate, best first, and at least the winner; got {ranking!r}. "
-            f"Do not report a slate that nobody answered."
+            f"Do not report a slate without an answer."
         )
     if array.dtype.kind not in "iu":
         raise RankingError(f"a ranking must be whole numbers, places in the slate; got {ranking!r} of type {array.dtype}.")

@@ -17,7 +17,8 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from scipy.special import expit, log_softmax
 
-from duelist.core.checks import FloatArray, finite_number, one_of
+from duelist.core.checks import finite_number, one_of
+from duelist.typing import FloatArray
 
 Outcome = Literal["first", "second", "tie"]
 OUTCOMES = ("first", "second", "tie")
@@ -142,3 +143,7 @@ class BothBad:
         place = OUTCOMES.index(one_of("outcome", outcome, OUTCOMES))
         logs = log_softmax([first, second, self.utility])
         return LossAndSlope(float(-logs[place]), np.asarray(np.exp(logs) - np.eye(3)[place])[:2])
+
+
+# By the name under which a model is written down. A class may be renamed; its entry here is in users' files.
+TIE_MODELS: dict[str, type[OutcomeModel]] = {"Davidson": Davidson, "RaoKupper": RaoKupper, "BothBad": BothBad}

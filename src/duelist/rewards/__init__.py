@@ -1,1 +1,7 @@
-"""Rewards that are not linear in the features. Ready-made ones run on NumPy alone; learning them needs the extra `jax`."""
+"""Differentiable reward models for nonlinear utilities (JAX is an extra)."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

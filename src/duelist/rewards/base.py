@@ -52,7 +52,7 @@ def array_module(theta: Any) -> Any:
     return np if isinstance(theta, np.ndarray) else require_jax().numpy
 
 
-def checked_bound(bound: float) -> None:
+def check_bound(bound: float) -> None:
     """Refuse a bound that is not a positive number or infinity."""
     if bound != math.inf:
         finite_number("bound", bound, above=0.0)
@@ -98,7 +98,7 @@ class CustomReward:
         if not callable(self.function):
             raise InvalidInputError(f"function must be callable as reward(theta, features); got {self.function!r}.")
         whole_number("n_parameters", self.n_parameters, at_least=1)
-        checked_bound(self.bound)
+        check_bound(self.bound)
 
     def parameters(self, dim: int) -> int:  # noqa: ARG002 - the function knows what features it takes
         """Length of theta."""

@@ -1,1 +1,7 @@
-"""Draws from exp(-potential), one file a kernel. Samplers know nothing of bandits, and policies only see draws."""
+"""Draw from exp(-potential). Samplers know nothing of bandits."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

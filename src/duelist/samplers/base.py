@@ -1,7 +1,8 @@
-"""What a sampler is: hyper-parameters apart from the chains, and two verbs.
+"""What a sampler is: hyper-parameters apart from the state of its chains, and three verbs.
 
 `start` places the chains at draws from the prior; `advance` moves them towards the current potential and returns the new
-chains. The chains are a value, so they can be stored, compared and resumed; `position` holds the draws.
+state; `report` says how they fare. A state is a value, so it can be stored, compared and resumed: `position` holds the draws,
+and `info`, where there is one, holds counters that only `report` reads.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from duelist.core.checks import FloatArray
 from duelist.core.streams import Streams
-from duelist.posteriors.potential import LinearPotential
+from duelist.kernels.philox import RandomSource
+from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Prior
+from duelist.typing import FloatArray
 
 
-class Chains(Protocol):
+class SamplerState(Protocol):
     """Where the chains stand, and what their next step needs."""
 
     @property
@@ -36,13 +38,13 @@ class Sampler(Protocol):
     one_pass: ClassVar[bool]
 
     def start(self, prior: Prior, streams: Streams, *, chains: int, dim: int) -> Any:
-        """Chains at independent draws from the prior, one block of chains a lane."""
+        """Chains at independent draws from the prior, one block of chains per lane."""
 
-    def advance(self, potential: LinearPotential, chains: Any, streams: Streams, round_: int, attempt: int = 0) -> Any:
+    def advance(self, potential: LinearPotential, state: Any, streams: Streams, round_: int, attempt: int = 0) -> Any:
         """Move every chain; (round_, attempt) names the random numbers, so the same call gives the same draws."""
 
-    def report(self, chains: Any) -> dict[str, FloatArray]:
-        """Numbers for a person, one a lane: acceptance and the like."""
+    def report(self, state: Any) -> dict[str, FloatArray]:
+        """Human-readable numbers, each (lanes,): acceptance and the like."""
 
 
 class Trace(NamedTuple):
@@ -59,25 +61,30 @@ class Trace(NamedTuple):
 
 @runtime_checkable
 class Tracer(Protocol):
-    """A sampler that can run many draws in one call, with whatever it tunes held fixed."""
+    """A sampler that can run many draws in one call, with everything that it tunes held fixed."""
 
-    def trace(self, potential: LinearPotential, chains: Any, streams: Streams, round_: int, draws: int) -> tuple[Any, Trace]:
-        """The chains after `draws` draws, and their path."""
+    def trace(self, potential: LinearPotential, state: Any, streams: Streams, round_: int, draws: int) -> tuple[Any, Trace]:
+        """The state after `draws` draws, and the path of the chains."""
 
 
-def traced(
-    sampler: Sampler, potential: LinearPotential, chains: Any, streams: Streams, round_: int, draws: int
+def trace(
+    sampler: Sampler, potential: LinearPotential, state: Any, streams: Streams, round_: int, draws: int
 ) -> tuple[Any, Trace]:
-    """Run `draws` draws from (round_) on: in one call where the sampler can, else one `advance` a draw."""
+    """Draw `draws` times from (round_) on: in one call where the sampler can, else one `advance` per draw."""
     if isinstance(sampler, Tracer):
-        return sampler.trace(potential, chains, streams, round_, draws)
-    lanes, n_chains, dim = chains.position.shape
-    trace = Trace(np.empty((lanes, n_chains, draws, dim)), np.empty((lanes, n_chains, draws)))
+        return sampler.trace(potential, state, streams, round_, draws)
+    lanes, chains, dim = state.position.shape
+    found = Trace(np.empty((lanes, chains, draws, dim)), np.empty((lanes, chains, draws)))
     for draw in range(draws):
-        chains = sampler.advance(potential, chains, streams, round_ + draw)
-        trace.path[:, :, draw] = chains.position
-        trace.energy[:, :, draw] = potential.value(chains.position)
-    return chains, trace
+        state = sampler.advance(potential, state, streams, round_ + draw)
+        found.path[:, :, draw] = state.position
+        found.energy[:, :, draw] = potential.value(state.position)
+    return state, found
+
+
+def random_source(streams: Streams, round_: int, attempt: int, chains: int) -> RandomSource:
+    """The random numbers of a call of `advance`: every attempt has substreams of its own, one per chain."""
+    return RandomSource(streams.keys("sampler"), round_, attempt * chains)
 
 
 def prior_draws(prior: Prior, streams: Streams, *, chains: int, dim: int, round_: int = 0) -> FloatArray:

@@ -2,7 +2,7 @@
 
 The mode is that of prior + likelihood; the Feel-Good tilt is piecewise linear and has no curvature. A ball without a
 Gaussian gets the precision of the uniform law on it, so that the factor exists before there are data. The factor only
-shapes proposals, so an old one costs efficiency and never correctness: it is renewed as the data grow, not every round.
+shapes proposals, so an old one costs efficiency and never correctness: it is refreshed as the data grow, not every round.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.core.checks import FloatArray, IntArray
-from duelist.core.compiled import kernel
 from duelist.core.errors import NonFiniteError
-from duelist.core.linear_kernels import cholesky_into, invert_lower
-from duelist.posteriors.potential import LinearPotential
-from duelist.posteriors.potential_kernels import Likelihood
-from duelist.preferences.logistic_kernels import fit_lane
+from duelist.core.stored_names import stored
+from duelist.kernels.gaussian import MAX_ITERATIONS, TOLERANCE, curvature_lanes
+from duelist.posteriors.linear import LinearPotential
+from duelist.posteriors.table import TableLoss
+from duelist.typing import FloatArray
 
-TOLERANCE = 1e-6  # on the Newton decrement: the mode to a thousandth of a posterior sd
-MAX_ITERATIONS = 100
-_GROWTH = 20  # renew when the number of duels has grown by a twentieth, or a twentieth of what is remembered is new
+_GROWTH = 20  # refresh when the number of duels has grown by a twentieth, or a twentieth of what is remembered is new
 
 
+@stored("curvature")
 class Curvature(NamedTuple):
     """What is known of the posterior's shape.
 
@@ -39,39 +37,8 @@ class Curvature(NamedTuple):
     observations: int
 
 
-@kernel
-def curvature_lanes(
-    mode: FloatArray,
-    whitener: FloatArray,
-    precision: FloatArray,
-    likelihood: Likelihood,
-    extra_precision: float,
-    flags: IntArray,
-) -> None:
-    """Find the mode of every lane from `mode`, and whiten its curvature."""
-    dim = mode.shape[1]
-    hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
-    for lane in range(mode.shape[0]):
-        n = likelihood.n_rows[lane]
-        flags[lane] = fit_lane(
-            mode[lane],
-            hessian,
-            likelihood.contrasts[lane],
-            likelihood.totals[lane, :n],
-            likelihood.losses[lane, :n],
-            likelihood.eta[lane],
-            precision[lane] + extra_precision,
-            TOLERANCE,
-            MAX_ITERATIONS,
-        )
-        if cholesky_into(factor, hessian):
-            invert_lower(whitener[lane], factor)
-        else:
-            flags[lane] = 0
-
-
 def unknown_curvature(lanes: int, dim: int) -> Curvature:
-    """Nothing known yet: to be renewed on first use."""
+    """Nothing known yet: to be refreshed on first use."""
     return Curvature(np.zeros((lanes, dim)), np.zeros((lanes, dim, dim)), -1)
 
 
@@ -81,23 +48,66 @@ def flat_precision(potential: LinearPotential) -> float:
     return (potential.dim + 2) / radius**2 if math.isfinite(radius) else 0.0
 
 
-def renewed(curvature: Curvature, potential: LinearPotential) -> Curvature:
+def refresh_curvature(curvature: Curvature, potential: LinearPotential) -> Curvature:
     """The curvature for this potential: the old one while the data have hardly grown, else a new one."""
     seen = curvature.observations
     if seen >= 0 and seen <= potential.observations <= seen + min(seen, int(potential.memory)) // _GROWTH:
         return curvature
-    terms = potential.packed_but_open_sets  # the Feel-Good tilt has no say in the curvature
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
     flags = np.empty(potential.lanes, dtype=np.int64)
-    curvature_lanes(mode, whitener, terms.precision, terms.likelihood, flat_precision(potential), flags)
+    curvature_lanes(mode, whitener, potential.precision, potential.likelihood, flat_precision(potential), flags)
     if (flags == 0).any() or not np.isfinite(mode).all():
-        raise no_curvature(int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1))))
+        raise curvature_error(int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1))))
     return Curvature(mode, whitener, potential.observations)
 
 
-def no_curvature(lane: int) -> NonFiniteError:
+def curvature_error(lane: int) -> NonFiniteError:
     """What to raise where the curvature has no Cholesky factor."""
     return NonFiniteError(
         f"the curvature of the posterior in lane {lane} is not positive definite. Features this large overflow; "
         f"scale them so that |<theta, z>| stays below a few hundred, or use a tighter prior."
     )
+
+
+def curvature_of_table(table: TableLoss, potential: LinearPotential) -> Curvature:
+    """The curvature of a potential whose likelihood is that of the table, as one lane."""
+    identity = np.eye(potential.dim)
+    ridge = float(potential.prior.precision) + flat_precision(potential)
+    mode, whitener = np.zeros(potential.dim), identity
+    for _ in range(MAX_ITERATIONS):
+        with np.errstate(over="ignore", invalid="ignore"):  # it is looked at on the next line
+            value, gradient = _objective(table, ridge, mode)
+            hessian = table.hessian(mode) + ridge * identity
+        if not (math.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(hessian).all()):
+            raise curvature_error(0)
+        try:
+            # Lower triangular; `tril` takes away what rounding left above the diagonal.
+            whitener = np.tril(np.linalg.solve(np.linalg.cholesky(hessian), identity))
+        except np.linalg.LinAlgError:
+            raise curvature_error(0) from None
+        direction = whitener.T @ (whitener @ gradient)
+        decrement = float(gradient @ direction)
+        if decrement < TOLERANCE:
+            break
+        mode = _descend(table, ridge, mode, direction, value, decrement)
+    return Curvature(mode[None], whitener[None], potential.observations)
+
+
+def _objective(table: TableLoss, ridge: float, theta: FloatArray) -> tuple[float, FloatArray]:
+    value, gradient = table.value_and_gradient(theta[None])
+    return float(value[0]) + 0.5 * ridge * float(theta @ theta), gradient[0] + ridge * theta
+
+
+def _descend(
+    table: TableLoss, ridge: float, mode: FloatArray, direction: FloatArray, value: float, decrement: float
+) -> FloatArray:
+    """The end of a Newton step that is halved until it descends."""
+    step = 1.0
+    while step > 1e-10:
+        with np.errstate(over="ignore", invalid="ignore"):  # too long a step may overflow; a shorter one will not
+            found, _ = _objective(table, ridge, mode - step * direction)
+        # The slack covers rounding: near the minimum the true descent is below the last digit of the value.
+        if found <= value - 1e-4 * step * decrement + 1e-12 * abs(value):
+            break
+        step *= 0.5
+    return mode - step * direction

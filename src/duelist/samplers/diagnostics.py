@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from duelist.core.checks import FloatArray, finite_number
+from duelist.core.checks import finite_number
+from duelist.typing import FloatArray
 
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from duelist.core.checks import one_of
 from duelist.core.errors import InvalidInputError
 from duelist.samplers.base import Sampler
-from duelist.samplers.langevin import Langevin
-from duelist.samplers.laplace import Laplace
+from duelist.samplers.gaussian import Laplace, Online
+from duelist.samplers.langevin import Langevin, UnadjustedLangevin
 from duelist.samplers.mala import MALA
-from duelist.samplers.online import Online
 from duelist.samplers.polya_gamma import PolyaGamma
 from duelist.samplers.sgld_cv import SGLDCV
-from duelist.samplers.unadjusted import UnadjustedLangevin
 
-SAMPLERS: dict[str, Callable[[], Sampler]] = {
+# Every sampler by the name that files and the command line give it.
+SAMPLERS: dict[str, type[Sampler]] = {
     "mala": MALA,
     "polya_gamma": PolyaGamma,
     "paper": Langevin,
@@ -24,7 +21,6 @@ SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "laplace": Laplace,
     "online": Online,
 }
-
 _REFUSED = {
     "sgld": "Plain stochastic-gradient Langevin is not offered: near the mode the noise of a batch is larger than the noise "
     "that Langevin adds, and with batches of 32 the draws are several times too wide. Use 'sgld_cv', which takes that noise "

@@ -1,1 +1,7 @@
-"""Ask and tell over HTTP, and the page people vote on. Everything acknowledged is in the journal first."""
+"""The voting service: `http` requests and pages, `arena` items and events, `insight` what is believed."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -1,4 +1,4 @@
-"""The application: routes behind a gate, over one ledger."""
+"""The application: routes behind the middleware, over one store."""
 
 from __future__ import annotations
 
@@ -6,33 +6,63 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from duelist.service import api_arenas, api_insight, api_keys, api_votes, pages
 from duelist.service.errors import ServiceError
-from duelist.service.gate import Gate, problem_headers
-from duelist.service.ledger import Ledger
-from duelist.service.openapi import true_document
-from duelist.service.schemas import Fault, Problem
+from duelist.service.http import arenas as api_arenas
+from duelist.service.http import insight as api_insight
+from duelist.service.http import keys as api_keys
+from duelist.service.http import pages
+from duelist.service.http import votes as api_votes
+from duelist.service.http.answer_models import Fault, Problem
+from duelist.service.http.middleware import Middleware, problem_headers
 from duelist.service.service import Service
 from duelist.service.settings import ServiceSettings
+from duelist.service.store import Store
 from duelist.version import __version__
+
+# The middleware asks for keys before any route is found, so the routes themselves do not know of them.
+_KEY = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key made by POST /api/v1/keys, or printed at the first start.",
+}
+_WITHOUT_KEY = {("post", "/api/v1/session"), ("delete", "/api/v1/session")}
+
+
+def openapi_schema(app: FastAPI) -> dict[str, Any]:
+    """The document of the API. Validation errors of ours are a `Problem`, and so is everything else that is refused."""
+    if app.openapi_schema is None:
+        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        schemas = document.get("components", {}).get("schemas", {})
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        document["components"]["securitySchemes"] = {"key": _KEY}
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                if path.startswith("/api/v1/") and (method, path) not in _WITHOUT_KEY:
+                    operation["security"] = [{"key": []}]
+        app.openapi_schema = document
+    return app.openapi_schema
+
 
 _log = logging.getLogger("duelist.service")
 
 
-def create_app(ledger: Ledger, settings: ServiceSettings | None = None) -> FastAPI:
-    """The service as an ASGI application. It closes the ledger when it shuts down.
+def create_app(store: Store, settings: ServiceSettings | None = None) -> FastAPI:
+    """The service as an ASGI application. It closes the store when it shuts down.
 
     Args:
-        ledger: the state, on its journal.
+        store: the state, on its journal.
         settings: limits and parts.
     """
-    service = Service(ledger, settings or ServiceSettings())
+    service = Service(store, settings or ServiceSettings())
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -42,7 +72,7 @@ def create_app(ledger: Ledger, settings: ServiceSettings | None = None) -> FastA
             refreshing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await refreshing
-        await asyncio.to_thread(ledger.close)
+        await asyncio.to_thread(store.close)
 
     app = FastAPI(
         title="duelist",
@@ -59,11 +89,11 @@ def create_app(ledger: Ledger, settings: ServiceSettings | None = None) -> FastA
     for router in routers:
         app.router.routes.extend(router.routes)
     app.mount("/static", pages.static_files(), name="static")
-    app.add_middleware(Gate, service=service)
+    app.add_middleware(Middleware, service=service)
     app.add_exception_handler(ServiceError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.openapi = lambda: true_document(app)  # type: ignore[method-assign]
+    app.openapi = lambda: openapi_schema(app)  # type: ignore[method-assign]
     return app
 
 
@@ -71,7 +101,7 @@ async def _keep_fresh(service: Service) -> None:
     while True:
         await asyncio.sleep(service.settings.refresh_seconds)
         try:
-            await asyncio.to_thread(service.ledger.refresh)
+            await asyncio.to_thread(service.store.refresh)
         except Exception:
             _log.exception("could not catch up with the journal; trying again")
 

@@ -16,7 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from duelist.core.checks import FloatArray, whole_number
+from duelist.core.checks import whole_number
+from duelist.typing import FloatArray
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 

@@ -1,4 +1,4 @@
-"""What the service refuses, each with the HTTP status that says so. Nothing was changed when one of these is raised."""
+"""What the service refuses, each with its HTTP status. Nothing was changed when one of these is raised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ServiceError(DuelistError):
 
 
 class MissingKeyError(ServiceError):
-    """No key came with the request, or one that nobody was given."""
+    """No key came with the request, or one that this service does not know."""
 
     status = 401
     title = "A valid key is needed"

@@ -34,13 +34,14 @@ class Key:
     scope: str
     created_at: int
 
-    def opens(self, arena: str) -> bool:
-        """Whether the key covers that arena."""
-        return self.scope in ("", arena)
+    @property
+    def is_master(self) -> bool:
+        """Whether the key may administer the whole service."""
+        return self.role == "admin" and not self.scope
 
 
 def new_secret() -> str:
-    """A fresh secret: the only time that it exists in the clear is in the answer to whoever made it."""
+    """A fresh secret. It exists in the clear only in the answer to the request that made it."""
     return _PREFIX + secrets.token_urlsafe(32)
 
 

@@ -15,11 +15,11 @@ from duelist.core.errors import DuelistError
 from duelist.journal.base import Journal
 from duelist.journal.memory import MemoryJournal
 from duelist.service.app import create_app
+from duelist.service.bootstrap import bound_socket, first_key
 from duelist.service.client import Client
 from duelist.service.keys import new_secret
-from duelist.service.ledger import Ledger
 from duelist.service.settings import ServiceSettings
-from duelist.service.start import bound_socket, first_key
+from duelist.service.store import Store
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ def local_service(
         ['apple', 'banana']
     """
     key = key or new_secret()
-    ledger = Ledger(journal or MemoryJournal())
-    first_key(ledger, key)
-    app = create_app(ledger, settings)
+    store = Store(journal or MemoryJournal())
+    first_key(store, key)
+    app = create_app(store, settings)
     bound = bound_socket("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="duelist service", daemon=True)

@@ -5,64 +5,94 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
 from duelist.journal.errors import JournalError
-from duelist.service.arena import Arena
-from duelist.service.beliefs import Beliefs, believe, evidence
+from duelist.journal.replica import Command
+from duelist.service.arena.arena import Arena
 from duelist.service.errors import UnavailableError
-from duelist.service.events import Event
-from duelist.service.hall import Hall
-from duelist.service.ledger import Ledger
-from duelist.service.metrics import Metrics
+from duelist.service.insight.leaderboard import Leaderboard, compute_leaderboard, leaderboard_inputs
 from duelist.service.sessions import Sessions
 from duelist.service.settings import ServiceSettings
+from duelist.service.state import ServiceState
+from duelist.service.store import Store
+
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class Metrics:
+    """The counters of one service; every service has its own registry."""
+
+    content_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        registry = CollectorRegistry()
+        self._registry = registry
+        self.requests = Counter(
+            "duelist_requests_total", "Requests answered.", ["method", "route", "status"], registry=registry
+        )
+        self.seconds = Histogram(
+            "duelist_request_seconds", "Time to answer a request.", ["route"], buckets=_SECONDS, registry=registry
+        )
+        self.asks = Counter("duelist_asks_total", "Pairs asked for.", registry=registry)
+        self.answers = Counter("duelist_answers_total", "Answers acknowledged.", ["outcome"], registry=registry)
+        self.undone = Counter("duelist_undone_total", "Answers taken back.", registry=registry)
+        self.refused = Counter(
+            "duelist_refused_total", "Requests without a valid key, or over their rate.", ["why"], registry=registry
+        )
+        self.arenas = Gauge("duelist_arenas", "Arenas.", registry=registry)
+        self.events = Gauge("duelist_journal_events", "Events in the journal.", registry=registry)
+        self.replayed = Gauge("duelist_replayed_events", "Events folded from the journal since the start.", registry=registry)
+
+    def text(self) -> bytes:
+        """Everything, in Prometheus' text format."""
+        return generate_latest(self._registry)
+
 
 Result = TypeVar("Result")
-_REMEMBERED_BELIEFS = 32
+_REMEMBERED_LEADERBOARDS = 32
 
 
 class Service:
-    """A ledger, with what stands around it.
+    """A store, with the sessions, metrics and leaderboards around it.
 
     Args:
-        ledger: the state.
+        store: the state.
         settings: limits and parts.
     """
 
-    def __init__(self, ledger: Ledger, settings: ServiceSettings) -> None:
-        self.ledger, self.settings = ledger, settings
+    def __init__(self, store: Store, settings: ServiceSettings) -> None:
+        self.store, self.settings = store, settings
         self.sessions = Sessions()
         self.metrics = Metrics()
-        self._beliefs: OrderedDict[str, Beliefs] = OrderedDict()
-        self._believing = threading.Lock()
+        self._leaderboards: OrderedDict[str, Leaderboard] = OrderedDict()
+        self._computing = threading.Lock()
 
-    async def happen(
-        self, decide: Callable[[Hall, int], Event | None], outcome: Callable[[Hall, Event | None], Result]
-    ) -> Result:
-        """Let an event happen; returns when it is durable."""
+    async def commit(self, command: Command[ServiceState, Result]) -> Result:
+        """Carry out a command; returns when its event is durable."""
         try:
-            pending: Awaitable[Result] = asyncio.wrap_future(self.ledger.submit(decide, outcome))
-            return await pending
+            return await asyncio.wrap_future(self.store.submit(command))
         except JournalError as error:
             raise UnavailableError(f"the journal cannot be written to: {error} Try again later.") from error
 
-    def beliefs(self, arena_id: str) -> Beliefs:
-        """What the votes of an arena say, computed at most once for every state of it."""
-        arena = self.ledger.read(lambda hall: hall.arena(arena_id))
-        with self._believing:
-            known = self._beliefs.get(arena_id)
-            if known is not None and known.revision == arena.revision:
-                return known
-            copied = self.ledger.read(lambda hall: evidence(hall.arena(arena_id)))
-            beliefs = believe(copied)
-            self._beliefs[arena_id] = beliefs
-            self._beliefs.move_to_end(arena_id)
-            if len(self._beliefs) > _REMEMBERED_BELIEFS:
-                self._beliefs.popitem(last=False)
-            return beliefs
-
     def arena(self, arena_id: str) -> Arena:
-        """The arena of that id. Read it inside `ledger.read` where several facts must fit together."""
-        return self.ledger.read(lambda hall: hall.arena(arena_id))
+        """The arena of that id. Read it inside `store.read` where several facts must fit together."""
+        return self.store.read(lambda state: state.arena(arena_id))
+
+    def leaderboard(self, arena_id: str) -> Leaderboard:
+        """What the votes of an arena say, computed at most once for every revision of it."""
+        revision = self.arena(arena_id).revision
+        with self._computing:
+            known = self._leaderboards.get(arena_id)
+            if known is not None and known.revision == revision:
+                return known
+            inputs = self.store.read(lambda state: leaderboard_inputs(state.arena(arena_id)))
+            leaderboard = compute_leaderboard(inputs)
+            self._leaderboards[arena_id] = leaderboard
+            self._leaderboards.move_to_end(arena_id)
+            if len(self._leaderboards) > _REMEMBERED_LEADERBOARDS:
+                self._leaderboards.popitem(last=False)
+            return leaderboard

@@ -1,4 +1,4 @@
-"""What whoever runs a service may set."""
+"""What the administrator of a service may set."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class ServiceSettings:
 
     Args:
         max_body: bytes that a request may have.
-        rate: requests a second that one key may make in the long run.
+        rate: requests per second that one key may make in the long run.
         burst: requests that one key may make at once.
-        refused_rate: refused requests (no valid key) a second that one address may make.
+        refused_rate: refused requests (no valid key) per second that one address may make.
         embedders: by the name that arenas use.
         secure_cookie: True where the page is served over https.
         refresh_seconds: how often to catch up with other processes on the same journal; 0 where there are none.

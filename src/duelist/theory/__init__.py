@@ -1,1 +1,7 @@
-"""Numbers in, numbers out: the paper's constants, bounds and schedules, each with its conditions."""
+"""The paper's bounds, each with its conditions."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -1,4 +1,4 @@
-"""What the bounds need to know of a prior on the ball |theta| <= B: its Lipschitz constant, its density, and volumes.
+"""Facts about a prior on the ball |theta| <= B that the bounds use: its Lipschitz constant, its density, and volumes.
 
 A prior here is anything with a `precision` and a `radius`: density proportional to exp(-precision/2 |theta|^2) on the ball,
 so precision 0 is the uniform law and 1/scale^2 a Gaussian cut off at the ball.
@@ -103,7 +103,7 @@ def log_neighbourhood_volume(dim: int, delta: float, theta_norm: float, radius: 
 def log_inverse_mass(prior: BallPrior, dim: int, theta_norm: float, delta: float) -> float:
     """The number log 1 / [ p_0(theta*) mu({ theta : |theta - theta*| <= delta }) ], mu the Lebesgue measure on the ball.
 
-    What the nonlinear theorem calls for, at delta = 2 / (L_0 T), where the parameter set is a ball.
+    The nonlinear theorem uses it at delta = 2 / (L_0 T), where the parameter set is a ball.
     """
     return -prior_log_density(prior, dim, theta_norm) - log_neighbourhood_volume(dim, delta, theta_norm, prior.radius)
 

@@ -33,10 +33,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound and what it rests on. The value is that of the formula, whether or not the conditions hold.
+    """A bound with its conditions. The value is that of the formula, whether or not the conditions hold.
 
     Attributes:
-        name: which bound of the paper this is.
+        name: of the bound in the paper.
         value: the number.
         conditions: every condition of its proof that numbers can check.
     """
@@ -56,7 +56,7 @@ class Bound:
         return not self.failing
 
     def require(self) -> Bound:
-        """This bound, or an error that names the conditions which fail."""
+        """Return this bound; an error that names the conditions which fail, if any do."""
         if self.failing:
             raise BoundDoesNotApplyError(
                 f"the {self.name} must not be relied on here: {'; '.join(map(str, self.failing))}. Change those numbers, or "

@@ -16,12 +16,11 @@ from functools import cached_property
 
 import numpy as np
 
-from duelist.core.checks import FloatArray, IntArray
-from duelist.core.statistics import Statistics
-from duelist.posteriors.potential import LinearPotential, Term
+from duelist.history.statistics import Statistics
+from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian
-from duelist.posteriors.terms import FeelGoodTerm, PreferenceTerm, PriorTerm
 from duelist.preferences.logistic import win_probability
+from duelist.typing import FloatArray, IntArray
 
 _CANDIDATES = 2000  # drawn for each theta; resampling one of them by weight is exact up to a part in hundreds
 
@@ -62,7 +61,7 @@ class JointModel:
 
     @property
     def adversary(self) -> FloatArray:
-        """(lanes, 1, dim) sum of the features of the third arms: fixed, and known to everybody."""
+        """(lanes, 1, dim) sum of the features of the third arms: fixed, and known before any outcome."""
         return np.ascontiguousarray(self.sets[..., 2].sum(axis=1)[:, None])
 
     def tilt(self, theta: FloatArray) -> FloatArray:
@@ -88,7 +87,7 @@ class JointModel:
         return np.where(generator.random(chance.shape) < chance, 1, -1)
 
     def potential(self, outcomes: IntArray) -> LinearPotential:
-        """The posterior's potential, one chain a lane."""
+        """The posterior's potential, one chain per lane."""
         statistics = Statistics(
             self.contrasts,
             np.ones((self.lanes, self.rounds)),
@@ -98,7 +97,5 @@ class JointModel:
             np.ones(self.rounds),
             self.adversary,
         )
-        terms: list[Term] = [PriorTerm(Gaussian()), PreferenceTerm(statistics, np.ones(self.lanes))]
-        if self.mu > 0.0:
-            terms.append(FeelGoodTerm.of(statistics, np.full(self.lanes, self.mu)))
-        return LinearPotential(*terms, lanes=self.lanes, chains=1, dim=self.dim, observations=self.rounds)
+        eta, mu = np.ones(self.lanes), np.full(self.lanes, self.mu) if self.mu > 0.0 else None
+        return LinearPotential.of(Gaussian(), statistics, eta=eta, mu=mu, chains=1, observations=self.rounds)

@@ -15,11 +15,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from duelist.core.checks import FloatArray, IntArray
 from duelist.core.streams import Streams
-from duelist.posteriors.potential import LinearPotential
+from duelist.posteriors.linear import LinearPotential
 from duelist.samplers.base import Sampler
 from duelist.samplers.calibration.joint_model import JointModel
+from duelist.typing import FloatArray, IntArray
 
 
 def truth_ranks(
@@ -41,15 +41,15 @@ def truth_ranks(
     potential = model.potential(outcomes)
     sampled = potential if believe is None else believe(potential)
     streams = Streams(seed, range(model.lanes))
-    chains = sampler.start(potential.prior, streams, chains=1, dim=model.dim)
+    state = sampler.start(potential.prior, streams, chains=1, dim=model.dim)
     energy = potential.value(theta[:, None])[:, 0]
     ranks = np.zeros((model.lanes, model.dim + 1), dtype=np.int64)
     for call in range(warmup + draws):
-        chains = sampler.advance(sampled, chains, streams, call)
+        state = sampler.advance(sampled, state, streams, call)
         if call >= warmup:
-            position = chains.position[:, 0]
+            position = state.position[:, 0]
             ranks[:, :-1] += position < theta
-            ranks[:, -1] += potential.value(chains.position)[:, 0] < energy
+            ranks[:, -1] += potential.value(state.position)[:, 0] < energy
     return ranks
 
 

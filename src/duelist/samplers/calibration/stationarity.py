@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from duelist.core.checks import FloatArray
 from duelist.core.streams import Streams
-from duelist.samplers.base import Sampler, traced
+from duelist.samplers.base import Sampler, trace
 from duelist.samplers.calibration.joint_model import JointModel
+from duelist.typing import FloatArray
 
 
 def joint_test(sampler: Sampler, model: JointModel, *, turns: int = 10, seed: int = 0) -> FloatArray:
@@ -28,9 +28,9 @@ def joint_test(sampler: Sampler, model: JointModel, *, turns: int = 10, seed: in
         potential = model.potential(model.draw_outcomes(theta, generator))
         # Started anew each turn, so that nothing but the outcomes shapes its proposals: what a sampler learnt in earlier turns
         # would depend on earlier theta, and the argument above would not hold.
-        chains = sampler.start(potential.prior, streams, chains=1, dim=model.dim)
-        chains, _ = traced(sampler, potential, chains._replace(position=theta[:, None].copy()), streams, turn, 1)
-        theta = chains.position[:, 0]
+        state = sampler.start(potential.prior, streams, chains=1, dim=model.dim)
+        state, _ = trace(sampler, potential, state._replace(position=theta[:, None].copy()), streams, turn, 1)
+        theta = state.position[:, 0]
     moved = _quantities(model, theta, generator)
     fresh = _quantities(model, model.draw_theta(generator), generator)
     return np.array([stats.ks_2samp(one, other).pvalue for one, other in zip(moved.T, fresh.T, strict=True)])

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.core.checks import FloatArray
+from duelist.typing import FloatArray
 
 
 class SteinTest(NamedTuple):

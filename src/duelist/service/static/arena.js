@@ -39,7 +39,7 @@ function showPair(ask) {
   byId("why").open = false;
   byId("pair").hidden = false;
   byId("ballot").hidden = false;
-  // Whoever read the last pair to its end begins the next at its beginning.
+  // Scroll back to the top: the voter may have read the last pair to its end.
   scrollTo({ top: 0 });
 }
 
@@ -142,8 +142,8 @@ function counted(more) {
 function failed(error) {
   if (error.status === 401) {
     error.message = viaLink
-      ? "This voting link does not work any more. Ask whoever runs this arena for another."
-      : "To vote here you need the voting link: ask whoever runs this arena for it. If that is you, sign in on the start page.";
+      ? "This voting link does not work any more. Ask the administrator of this arena for another."
+      : "To vote here you need the voting link: ask the administrator of this arena for it. If that is you, sign in on the start page.";
   }
   complain(byId("problem-text"), error);
   byId("problem").hidden = false;

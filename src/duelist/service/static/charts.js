@@ -66,9 +66,11 @@ export function votesChart(timeline, wide) {
 }
 
 export function explorationChart(timeline, wide) {
-  const words = `Exploration over time; ${percent(timeline.explored)} of all candidates shown so far were not among the two leading ones.`;
+  const words = timeline.explored === null
+    ? "Exploration over time; unknown, because the policy gives no estimate."
+    : `Exploration over time; ${percent(timeline.explored)} of all candidates shown so far were not among the two leading ones.`;
   const { picture, y, step } = frame(words, 1, (value) => percent(value), timeline, wide);
-  const points = timeline.buckets.map((bucket, i) => [EDGE.left + (i + 0.5) * step, bucket]).filter(([, bucket]) => bucket.asks > 0);
+  const points = timeline.buckets.map((bucket, i) => [EDGE.left + (i + 0.5) * step, bucket]).filter(([, bucket]) => bucket.asks > 0 && bucket.explored !== null);
   if (points.length > 1) picture.append(svg("polyline", { class: "line", points: points.map(([x, bucket]) => `${x},${y(bucket.explored)}`).join(" ") }));
   if (points.length && points.length < 25) for (const [x, bucket] of points) picture.append(svg("circle", { class: "dot", cx: x, cy: y(bucket.explored), r: 3 }));
   return picture;

@@ -38,7 +38,7 @@ function showBoard(board) {
   const scale = scaleOf(board.rows);
   const had = document.activeElement?.getAttribute("aria-label");
   byId("board").replaceChildren(...board.rows.map((row) => boardRow(row, scale)));
-  // The rows are new; whoever was on a button stays on it.
+  // The rows are new; the focus stays on the same button.
   if (had) [...byId("board").querySelectorAll("button")].find((button) => button.getAttribute("aria-label") === had)?.focus();
   byId("votes").textContent = String(board.votes);
   const first = board.rows[0];
@@ -50,7 +50,7 @@ function showBoard(board) {
 }
 
 function showTimeline(timeline) {
-  byId("explored").textContent = timeline.buckets.length ? percent(timeline.explored) : "–";
+  byId("explored").textContent = timeline.buckets.length && timeline.explored !== null ? percent(timeline.explored) : "–";
   const wide = Math.max(byId("votes-chart").clientWidth, 240);
   byId("votes-chart").replaceChildren(votesChart(timeline, wide));
   byId("explored-chart").replaceChildren(explorationChart(timeline, wide));
@@ -83,7 +83,7 @@ byId("invite").addEventListener("click", async () => {
     const place = byId("link");
     place.hidden = false;
     place.replaceChildren(
-      el("p", {}, "Whoever has this link may vote in this arena, and nothing else. It is shown once."),
+      el("p", {}, "A person with this link may vote in this arena and do nothing else. It is shown once."),
       el("p", { class: "secret" }, address),
       el("button", { type: "button", on: { click: (event) => copy(event.target, address) } }, "Copy"),
     );

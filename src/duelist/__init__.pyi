@@ -1,0 +1,30 @@
+from duelist.actions.ball import BallActions as BallActions
+from duelist.actions.box import BoxActions as BoxActions
+from duelist.actions.finite import FiniteActions as FiniteActions
+from duelist.actions.polytope import PolytopeActions as PolytopeActions
+from duelist.core import features as features
+from duelist.core.errors import DuelistError as DuelistError
+from duelist.environments.continuous import ContinuousDuels as ContinuousDuels
+from duelist.environments.linear import LinearDuels as LinearDuels
+from duelist.experiments.comparison import compare as compare
+from duelist.experiments.simulation import simulate as simulate
+from duelist.live.agent import Agent as Agent
+from duelist.policies.algorithms.colstim import CoLSTIM as CoLSTIM
+from duelist.policies.algorithms.fgts import FGTS as FGTS
+from duelist.policies.algorithms.finite_models import FiniteModels as FiniteModels
+from duelist.policies.algorithms.foresight import Foresight as Foresight
+from duelist.policies.algorithms.maxinp import MaxInP as MaxInP
+from duelist.policies.algorithms.maxpairucb import MaxPairUCB as MaxPairUCB
+from duelist.policies.algorithms.stad import StaD as StaD
+from duelist.policies.algorithms.supcolstim import SupCoLSTIM as SupCoLSTIM
+from duelist.policies.algorithms.uniform import Uniform as Uniform
+from duelist.policies.algorithms.vacdb import VACDB as VACDB
+from duelist.posteriors.priors import Gaussian as Gaussian
+from duelist.posteriors.priors import GaussianBall as GaussianBall
+from duelist.posteriors.priors import UniformBall as UniformBall
+from duelist.samplers.langevin import Langevin as Langevin
+from duelist.samplers.mala import MALA as MALA
+from duelist.samplers.posterior import sample_posterior as sample_posterior
+from duelist.version import __version__ as __version__
+
+__all__: list[str]

@@ -1,0 +1,12 @@
+from duelist.actions.ball import BallActions as BallActions
+from duelist.actions.ball import SphereActions as SphereActions
+from duelist.actions.box import BoxActions as BoxActions
+from duelist.actions.custom import CustomActions as CustomActions
+from duelist.actions.ellipsoid import EllipsoidActions as EllipsoidActions
+from duelist.actions.finite import ActionSet as ActionSet
+from duelist.actions.finite import FiniteActions as FiniteActions
+from duelist.actions.polytope import PolytopeActions as PolytopeActions
+from duelist.actions.product import ProductActions as ProductActions
+from duelist.actions.support import Support as Support
+from duelist.actions.support import SupportSums as SupportSums
+from duelist.actions.support import side_by_side as side_by_side

@@ -1,0 +1,164 @@
+"""Action sets. A set answers one question, `best(theta)`; choosing, the Feel-Good maximum and regret all ask it.
+
+Arrays carry a leading axis of lanes, and `theta` a second axis of draws: the two posterior draws of a duel ask together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.core.checks import finite_array
+from duelist.core.errors import InvalidInputError
+from duelist.core.stored_names import stored
+from duelist.core.streams import Streams
+from duelist.kernels.actions import fingerprint_arms, finite_best
+from duelist.kernels.philox import arm_uniforms
+from duelist.typing import FloatArray, IntArray
+
+_SAME_ARM = 1e-9  # features that differ by less than this, relative to their size, are those of one arm
+
+
+class Best(NamedTuple):
+    """The answer of an action set.
+
+    Attributes:
+        value: (lanes, draws) the maximum of <theta, phi> over the set: its support function.
+        row: (lanes, draws) the row that attains it, lowest first among equals; -1 where arms have no rows.
+        features: (lanes, draws, dim) the feature vector that attains it.
+    """
+
+    value: FloatArray
+    row: IntArray
+    features: FloatArray
+
+
+class ActionSet(Protocol):
+    """What may be compared in one round, for every lane."""
+
+    @property
+    def lanes(self) -> int:
+        """Number of independent runs."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector."""
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of the content: sets with the same digest are the same set, and the history counts them as one."""
+
+    def best(self, theta: FloatArray) -> Best:
+        """Maximise <theta, phi> over the set, for theta of shape (lanes, draws, dim)."""
+
+
+@stored("finite-actions")
+class FiniteActions:
+    """A finite set of arms for every lane.
+
+    Args:
+        features: (lanes, n_arms, dim), or (n_arms, dim) for one lane. At least two arms: a duel needs two candidates.
+
+    Attributes:
+        features: (lanes, n_arms, dim), read-only.
+        columns: (lanes, dim, n_arms), the same with arms last.
+        lanes: number of independent runs.
+        n_arms: number of arms, the same for every lane.
+        dim: length of a feature vector.
+
+    Example:
+        >>> arms = FiniteActions([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+        >>> arms.best(np.array([[[0.2, 0.9]]])).row
+        array([[1]])
+    """
+
+    features: FloatArray
+    columns: FloatArray
+    lanes: int
+    n_arms: int
+    dim: int
+
+    def __init__(self, features: npt.ArrayLike) -> None:
+        array = finite_array("features", features, "(n_arms, dim) or (lanes, n_arms, dim)", 2, 3)
+        if array.shape[-2] < 2 or array.shape[-1] < 1:
+            raise InvalidInputError(
+                f"features must be (n_arms, dim) with n_arms >= 2 and dim >= 1; got {array.shape}. A duel needs two candidates."
+            )
+        # Copies: the caller may fill its array again for the next round.
+        self.features = array.reshape(-1, *array.shape[-2:]).copy()
+        # (lanes, dim, n_arms): with arms last, utilities of all arms are vector operations whatever the dimension.
+        self.columns = self.features.transpose(0, 2, 1).copy()
+        self.features.setflags(write=False)
+        self.lanes, self.n_arms, self.dim = self.features.shape
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A fingerprint of the features, so that rounds offering the same arms are counted instead of stored."""
+        shape = np.array(self.features.shape, dtype=np.int64)
+        return hashlib.blake2b(shape.tobytes() + self.features.tobytes(), digest_size=16).digest()
+
+    @cached_property
+    def fingerprints(self) -> npt.NDArray[np.uint64]:
+        """(lanes, n_arms) a number for the content of every arm.
+
+        Random numbers that belong to an arm are named by its content, never by its row: then permuting the arms permutes
+        the choice, and nothing else.
+        """
+        prints = np.empty(self.features.shape[:2], dtype=np.uint64)
+        fingerprint_arms(prints, self.columns.view(np.uint64))
+        return prints
+
+    def random_priority(self, streams: Streams, name: str, round_: int) -> FloatArray:
+        """(lanes, n_arms) one uniform number in (0, 1) per arm for a round of the named stream; equal arms get equal numbers.
+
+        Example:
+            >>> from duelist.core import Streams
+            >>> FiniteActions([[1.0], [2.0], [1.0]]).random_priority(Streams(0, [0]), "ties", 0).round(3).tolist()
+            [[0.65, 0.101, 0.65]]
+        """
+        numbers = np.empty((self.lanes, self.n_arms))
+        arm_uniforms(numbers, self.fingerprints, streams.keys(name), round_)
+        return numbers
+
+    def best(self, theta: FloatArray) -> Best:
+        """Maximise <theta, phi> over the arms, for theta of shape (lanes, draws, dim)."""
+        if theta.ndim != 3 or theta.shape[::2] != (self.lanes, self.dim):
+            raise InvalidInputError(
+                f"theta must be ({self.lanes}, draws, {self.dim}), as these arms have {self.lanes} lane(s) of dimension "
+                f"{self.dim}; got {theta.shape}. Offer arms of the dimension that the policy was started with."
+            )
+        lanes, draws, _ = theta.shape
+        value = np.empty((lanes, draws))
+        row = np.empty((lanes, draws), dtype=np.int64)
+        features = np.empty((lanes, draws, self.dim))
+        finite_best(self.columns, theta, value, row, features)
+        return Best(value, row, features)
+
+    def contains(self, features: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Which of the points (lanes, n, dim) are arms, up to rounding: (lanes, n)."""
+        points = finite_array("features", features, f"({self.lanes}, n, {self.dim})", 3)
+        if points.shape[::2] != (self.lanes, self.dim):
+            raise InvalidInputError(f"features must be ({self.lanes}, n, {self.dim}); got {points.shape}.")
+        away = np.abs(points[:, :, None] - self.features[:, None]).max(axis=3).min(axis=2)
+        return np.asarray(away <= _SAME_ARM * (1.0 + np.abs(points).max(axis=2)))
+
+    def sample(self, generator: np.random.Generator) -> FloatArray:
+        """One uniformly random arm per lane, (lanes, dim)."""
+        return self.features[np.arange(self.lanes), generator.integers(self.n_arms, size=self.lanes)]
+
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """What `from_arrays` needs to make the same set again."""
+        return {"features": self.features}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, FloatArray]) -> FiniteActions:
+        """The set that `to_arrays` took apart."""
+        return cls(arrays["features"])
+
+    def utilities(self, theta: FloatArray) -> FloatArray:
+        """Utility of every arm under theta (lanes, dim): (lanes, n_arms)."""
+        return np.asarray(np.einsum("lkd,ld->lk", self.features, theta))

@@ -1,0 +1,54 @@
+"""Containers with a size rule: arrays that grow by doubling, and a dictionary that forgets its oldest entry."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.core.checks import whole_number
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def next_capacity(size: int, at_least: int) -> int:
+    """Return the capacity after `size`: twice as much, so that appending costs the same however long an array is."""
+    return max(2 * size, at_least)
+
+
+def enlarge(array: npt.NDArray[Any], axis: int, size: int) -> npt.NDArray[Any]:
+    """Return a copy of the array with length `size` along one axis; the new elements are zero."""
+    shape = list(array.shape)
+    shape[axis] = size
+    longer = np.zeros(shape, dtype=array.dtype)
+    longer[tuple(slice(n) for n in array.shape)] = array
+    return longer
+
+
+def ensure_row(array: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
+    """Return the array if a row is left beyond the `used` ones, else a longer copy."""
+    return enlarge(array, 0, next_capacity(used, 64)) if used == len(array) else array
+
+
+class BoundedDict(dict[Key, Value]):
+    """A dictionary of at most `limit` entries: a new key removes the oldest one when the dictionary is full.
+
+    The oldest entry is the one whose key was added first. Assigning to a key that exists keeps its age.
+
+    Example:
+        >>> recent = BoundedDict(limit=2)
+        >>> recent["a"], recent["b"], recent["c"] = 1, 2, 3
+        >>> recent
+        {'b': 2, 'c': 3}
+    """
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__()
+        self.limit = whole_number("limit", limit, at_least=1)
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        if key not in self and len(self) >= self.limit:
+            del self[next(iter(self))]
+        super().__setitem__(key, value)

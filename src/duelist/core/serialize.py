@@ -1,0 +1,141 @@
+"""Values to plain arrays and back, exactly and without pickle: what files and snapshots of a state are made of.
+
+A state is a tree of NamedTuples, tuples, lists and dicts whose leaves are arrays, numbers, strings and None, and of objects
+with `to_arrays` and `from_arrays` (a history, an action set). It becomes a flat dict of named arrays; the entry `structure`
+holds the shape of the tree as JSON text. Classes are named, never stored (see `duelist.core.stored_names`): reading looks the
+name up and builds NamedTuples and `from_arrays` objects only, so a file cannot run code.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
+from duelist.core.stored_names import class_of, name_of, upgrade_fields
+
+Arrays = dict[str, npt.NDArray[Any]]
+STRUCTURE = "structure"
+_FORMAT = 2  # 1, of version 0.1.0, named classes by their modules
+_READABLE = (1, 2)
+_BROKEN = (AttributeError, EOFError, ImportError, IndexError, KeyError, OSError, TypeError, ValueError)
+
+
+def to_arrays(value: Any) -> Arrays:
+    """The value as a flat dict of arrays, named by their place in it.
+
+    Example:
+        >>> sorted(to_arrays({"theta": np.zeros(3), "round": 7}))
+        ['structure', 'value/theta']
+    """
+    arrays: Arrays = {}
+    structure = {"duelist": _FORMAT, "value": _to_node("value", value, arrays)}
+    arrays[STRUCTURE] = np.frombuffer(json.dumps(structure).encode(), dtype=np.uint8)
+    return arrays
+
+
+def from_arrays(arrays: Arrays) -> Any:
+    """The value that `to_arrays` was given.
+
+    Example:
+        >>> from_arrays(to_arrays({"theta": np.zeros(3), "round": 7}))["round"]
+        7
+    """
+    if STRUCTURE not in arrays:
+        raise SavedStateError(f"expected arrays with an entry {STRUCTURE!r}; got {sorted(arrays)}. duelist did not write this.")
+    try:
+        structure = json.loads(arrays[STRUCTURE].tobytes())
+        written = structure["duelist"]
+    except _BROKEN as error:
+        raise SavedStateError(f"the entry {STRUCTURE!r} cannot be read ({error}). duelist did not write this.") from error
+    if written not in _READABLE:
+        raise SavedStateError(
+            f"this duelist reads formats 1 to {_FORMAT}; got format {written}. Read it with the version that wrote it."
+        )
+    try:
+        return _from_node("value", structure["value"], arrays)
+    except SavedStateError:
+        raise
+    except (*_BROKEN, DuelistError) as error:
+        raise SavedStateError(
+            f"the saved value does not fit this version of duelist ({type(error).__name__}: {error}). "
+            f"Read it with the version that wrote it."
+        ) from error
+
+
+def to_bytes(value: Any) -> bytes:
+    """The value as the bytes of a NumPy .npz archive; equal values give equal bytes."""
+    buffer = io.BytesIO()
+    named: dict[str, Any] = dict(to_arrays(value))
+    np.savez(buffer, **named)
+    return buffer.getvalue()
+
+
+def from_bytes(data: bytes) -> Any:
+    """The value that `to_bytes` wrote. Every part carries a checksum, so torn or changed bytes are refused."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            # A plain .npy array loads too, but as an array and not as an archive.
+            arrays = {name: archive[name] for name in archive.files}
+    except (*_BROKEN, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise SavedStateError(
+            f"expected a whole saved state; got {len(data)} byte(s) that are torn, changed or something else "
+            f"({type(error).__name__}: {error}). Restore it from a copy."
+        ) from error
+    return from_arrays(arrays)
+
+
+def _to_node(name: str, value: Any, arrays: Arrays) -> Any:
+    if isinstance(value, np.ndarray | np.generic):  # before numbers: np.float64 is also a float
+        if value.dtype.hasobject:
+            raise InvalidInputError(f"{name} must hold numbers or text to be saved; got an array of Python objects.")
+        arrays[name] = np.asarray(value)
+        return {"array": "scalar" if isinstance(value, np.generic) else "array"}
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"plain": value}
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str) or "/" in key:
+                raise InvalidInputError(f"{name} must have text without '/' as keys to be saved; got the key {key!r}.")
+        return {"dict": {key: _to_node(f"{name}/{key}", part, arrays) for key, part in value.items()}}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        parts = {field: _to_node(f"{name}/{field}", getattr(value, field), arrays) for field in value._fields}
+        return {"fields": parts, "class": str(name_of(type(value)))}
+    if isinstance(value, tuple | list):
+        parts_in_order = [_to_node(f"{name}/{i}", part, arrays) for i, part in enumerate(value)]
+        return {"items": parts_in_order, "class": type(value).__name__}
+    if hasattr(value, "to_arrays") and hasattr(type(value), "from_arrays"):
+        parts = {key: _to_node(f"{name}/{key}", part, arrays) for key, part in value.to_arrays().items()}
+        return {"object": parts, "class": str(name_of(type(value)))}
+    raise InvalidInputError(
+        f"{name} must be made of arrays, numbers, text, tuples, dicts, or objects with to_arrays and from_arrays to be "
+        f"saved; got {type(value).__name__}. Give its class those two methods."
+    )
+
+
+def _from_node(name: str, node: Any, arrays: Arrays) -> Any:
+    if "plain" in node:
+        return node["plain"]
+    if "array" in node:
+        array = arrays[name]
+        return array[()] if node["array"] == "scalar" else array
+    if "dict" in node:
+        return {key: _from_node(f"{name}/{key}", part, arrays) for key, part in node["dict"].items()}
+    if "items" in node:
+        parts = [_from_node(f"{name}/{i}", part, arrays) for i, part in enumerate(node["items"])]
+        return parts if node["class"] == "list" else tuple(parts)
+    kind = "fields" if "fields" in node else "object"
+    values = {key: _from_node(f"{name}/{key}", part, arrays) for key, part in node[kind].items()}
+    found, version = class_of(node["class"])
+    values = upgrade_fields(found, version, values)
+    if kind == "fields" and issubclass(found, tuple) and hasattr(found, "_fields"):
+        return found(**values)
+    if kind == "object" and hasattr(found, "from_arrays"):
+        return found.from_arrays(values)
+    raise SavedStateError(f"{node['class']} at {name} is not a class that a saved state may hold.")

@@ -1,0 +1,1 @@
+"""Problem families: varied problems on which every policy is compared."""

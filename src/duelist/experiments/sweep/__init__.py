@@ -1,0 +1,1 @@
+"""Specs in, result tables out: resumable and parallel."""

@@ -1,0 +1,241 @@
+"""Series: the runs of one policy at one setting in one environment, cut out of a result table, and numbers about them.
+
+Summaries, paired differences and growth exponents come with their uncertainty. Intervals are 95 %. Bootstraps resample trials
+with a fixed generator, so that the same table gives the same report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from scipy import stats
+
+from duelist.core.errors import InvalidInputError
+from duelist.experiments.sweep.result_table import ENVIRONMENT, POLICY
+from duelist.experiments.sweep.spec import PolicySpec, Spec
+from duelist.typing import FloatArray
+
+PAPER_ALPHA = 0.1
+# How the baselines were tuned, by the name of the grid in the specs.
+GRIDS = {
+    "paper_ridge": "paper's grid and ridge 0.001",
+    "paper_covariance": "paper's grid, 0.001 in covariance",
+    "paper": "paper's grid",
+    "finer": "finer grid",
+    "warm_up": "paper's grid and a warm-up",
+}
+# What the paper tunes: a confidence radius, and of CoLSTIM the magnitude of the perturbations.
+PAPER_TUNES = {"CoLSTIM": "perturbation"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One policy at one setting in one environment.
+
+    Attributes:
+        label: of the policy in the spec.
+        policy: its registered name.
+        stage: "tune" or "test".
+        grid: named grid in which the setting was chosen; empty where nothing was tuned.
+        setting: the tuned or varied parameters and their values.
+        environment: parameters of the environment that the spec varies, such as dim.
+        trials: (n,) trial numbers.
+        rounds: (points,) round numbers of the curve.
+        regret: (n, points) cumulative average regret.
+        final: (n,) the same after the last round.
+        weak: (n,) final regret of the better of the two arms.
+    """
+
+    label: str
+    policy: str
+    stage: str
+    grid: str
+    setting: dict[str, Any]
+    environment: dict[str, Any]
+    trials: tuple[int, ...]
+    rounds: FloatArray = field(repr=False)
+    regret: FloatArray = field(repr=False)
+    final: FloatArray = field(repr=False)
+    weak: FloatArray = field(repr=False)
+
+    @property
+    def tuned_as_in_the_paper(self) -> bool:
+        """Whether its grid is none of the paper's, or the tuned parameter is the one that the paper tunes."""
+        wanted = PAPER_TUNES.get(self.policy, "radius")
+        return not self.grid.startswith("paper") or not self.setting or wanted in self.setting
+
+    @property
+    def setting_text(self) -> str:
+        """The setting in words, such as "radius 5"."""
+        return ", ".join(
+            f"{name} {value:g}" if isinstance(value, float) else str(value) for name, value in self.setting.items()
+        )
+
+
+def extract_series(spec: Spec, table: pa.Table, stage: str = "test") -> list[Series]:
+    """Cut a table into its series, in the order of the spec. A setting chosen in two grids is a series of each."""
+    if "stage" not in table.column_names:
+        return []
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    varied = _varied_environment(spec)
+    policies = {policy.label: policy for policy in spec.policies}
+    settings = {label: [*policy.grid, *policy.tune] for label, policy in policies.items()}
+    spelled = {label: _spelled_values(policy) for label, policy in policies.items()}
+    columns = {name: table.column(name).to_pylist() for name in table.column_names if not name.startswith(("round", "regret"))}
+    for row in range(table.num_rows):
+        if columns["stage"][row] != stage:
+            continue
+        label = columns["label"][row]
+        place = tuple(columns[ENVIRONMENT + name][row] for name in varied)
+        cells = {name: columns[POLICY + name][row] for name in settings[label]}
+        setting = tuple(spelled[label][name].get(str(cell), cell) for name, cell in cells.items())
+        for grid in columns["chosen_in"][row].split(","):
+            groups.setdefault((place, label, grid, setting), []).append(row)
+    rounds = np.array(table.column("round")[0].as_py(), dtype=np.float64)
+    curves = np.array(table.column("regret").combine_chunks().flatten()).reshape(table.num_rows, len(rounds))
+    final, weak = (table.column(name).to_numpy() for name in ("final_regret", "final_weak_regret"))
+    return [
+        Series(
+            label=label,
+            policy=policies[label].policy,
+            stage=stage,
+            grid=grid,
+            setting=dict(zip(settings[label], setting, strict=True)),
+            environment=dict(zip(varied, place, strict=True)),
+            trials=tuple(columns["trial"][row] for row in rows),
+            rounds=rounds,
+            regret=curves[rows],
+            final=final[rows],
+            weak=weak[rows],
+        )
+        for (place, label, grid, setting), rows in groups.items()
+    ]
+
+
+def _spelled_values(policy: PolicySpec) -> dict[str, dict[str, Any]]:
+    """The values of each varied parameter by their text: a column in which another policy has a word holds numbers as text."""
+    varied = {**policy.grid, **({policy.tuned: policy.tuned_values()} if policy.tune else {})}
+    return {name: {str(value): value for value in values} for name, values in varied.items()}
+
+
+def select(series: list[Series], **wanted: Any) -> list[Series]:
+    """The series with these attributes."""
+    return [one for one in series if _matches(one, wanted)]
+
+
+def _matches(series: Series, wanted: dict[str, Any]) -> bool:
+    values = {**vars(series), **series.environment, **series.setting}
+    return all(values.get(name) == value for name, value in wanted.items())
+
+
+def _varied_environment(spec: Spec) -> list[str]:
+    return [name for name, value in spec.environment.parameters.items() if isinstance(value, tuple)]
+
+
+def environment_text(environment: dict[str, Any]) -> str:
+    """Write the parameters of an environment as text, such as "d = 10"."""
+    return ", ".join(f"{'d' if name == 'dim' else name} = {value}" for name, value in environment.items()) or "the environment"
+
+
+RESAMPLES = 4000
+_LEVEL = 0.95
+
+
+class Summary(NamedTuple):
+    """Final regret over trials. `sd` is that of the trials, not of the mean."""
+
+    mean: float
+    sd: float
+    median: float
+    q05: float
+    q95: float
+    weak: float
+
+
+class Interval(NamedTuple):
+    """An estimate and its 95 % interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Difference(NamedTuple):
+    """Mean of trial-by-trial differences, with the t interval and the bootstrap interval."""
+
+    t: Interval
+    bootstrap: Interval
+
+
+def summary(series: Series) -> Summary:
+    """Mean, standard deviation, median, 5 % and 95 % quantiles, and mean weak regret."""
+    low, median, high = np.quantile(series.final, [0.05, 0.5, 0.95])
+    sd = spread(series.final)
+    return Summary(float(series.final.mean()), sd, float(median), float(low), float(high), float(series.weak.mean()))
+
+
+def spread(values: FloatArray) -> float:
+    """Standard deviation over trials; 0 of a single one."""
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def paired_difference(a: Series, b: Series) -> Difference:
+    """Final regret of `a` minus that of `b` on the same instances: below zero, `a` did better.
+
+    Pairing removes what the instances have in common: an instance that is hard for one policy is hard for the other.
+    """
+    if a.trials != b.trials or a.environment != b.environment:
+        raise InvalidInputError(f"{a.label} and {b.label} did not play the same instances, so they cannot be paired.")
+    difference = a.final - b.final
+    n, mean = len(difference), float(difference.mean())
+    if n < 2:
+        nothing_known = Interval(mean, -math.inf, math.inf)
+        return Difference(nothing_known, nothing_known)
+    half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1)) * spread(difference) / math.sqrt(n)
+    means = difference[_resamples(n)].mean(axis=1)
+    return Difference(Interval(mean, mean - half, mean + half), _interval(mean, means))
+
+
+def growth_exponent(series: Series) -> Interval:
+    """Slope b of log mean regret = a + b log t by least squares over the last nine tenths of the rounds.
+
+    1/2 is the rate of the paper's bounds, 1 is linear, 0 is bounded. The first tenth is left out: there every policy
+    explores and pays about the same each round.
+    """
+    late = series.rounds >= series.rounds[-1] / 10
+    log_t = np.log(series.rounds[late])
+    centred = log_t - log_t.mean()
+    curves = series.regret[:, late]
+
+    def slope(mean_regret: FloatArray) -> FloatArray:
+        # Regret of zero has no logarithm; it is far below one duel's regret and does not occur past the first rounds.
+        return np.asarray(np.log(np.maximum(mean_regret, 1e-12)) @ centred / (centred @ centred))
+
+    if len(log_t) < 2:
+        return Interval(math.nan, -math.inf, math.inf)
+    slopes = slope(np.array([curves[rows].mean(axis=0) for rows in _resamples(len(curves))[:1000]]))
+    return _interval(float(slope(curves.mean(axis=0))), slopes)
+
+
+def share_with_smallest_spread(one: Series, others: Sequence[Series]) -> float:
+    """Share of bootstrap resamples of the trials in which `one` has a smaller standard deviation than all others."""
+    n = len(one.final)
+    if n < 2 or not others:
+        return math.nan
+    rows = _resamples(n)
+    smallest = np.min([other.final[rows].std(axis=1, ddof=1) for other in others], axis=0)
+    return float((one.final[rows].std(axis=1, ddof=1) < smallest).mean())
+
+
+def _resamples(n: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    return np.random.default_rng(0).integers(0, n, size=(RESAMPLES, n))
+
+
+def _interval(estimate: float, resampled: FloatArray) -> Interval:
+    low, high = np.quantile(resampled, [0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2])
+    return Interval(estimate, float(low), float(high))

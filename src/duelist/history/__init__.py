@@ -1,0 +1,7 @@
+"""Duels and slates, the append-only history and its exact statistics."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -1,0 +1,12 @@
+from duelist.history.duel_table import DuelTable as DuelTable
+from duelist.history.duels import Duels as Duels
+from duelist.history.duels import check_outcomes as check_outcomes
+from duelist.history.duels import duels_between as duels_between
+from duelist.history.history import History as History
+from duelist.history.last_duel import LastDuel as LastDuel
+from duelist.history.slates import Answer as Answer
+from duelist.history.slates import Slates as Slates
+from duelist.history.slates import SlateTable as SlateTable
+from duelist.history.slates import slates_of as slates_of
+from duelist.history.statistics import Newest as Newest
+from duelist.history.statistics import Statistics as Statistics

@@ -1,0 +1,284 @@
+"""The log behind a line of histories: one row per round, and the statistics that are counted from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.actions.ball import BallActions
+from duelist.actions.finite import ActionSet
+from duelist.core.arrays import enlarge, next_capacity
+from duelist.core.errors import SavedStateError
+from duelist.history.action_sets import OfferedSets
+from duelist.history.duels import Duels
+from duelist.history.set_sample import SetSample
+from duelist.history.statistics import Newest, Statistics
+from duelist.kernels.history import CountedContrasts, RoundOfDuels, append_round, fade, rehash
+from duelist.typing import FloatArray, Int32Array, IntArray
+
+_FIRST_TABLE = 16
+
+
+class ContrastCounts:
+    """Grows round by round, in place. In layers, a group of rows is a layer of a lane: lanes * layers groups.
+
+    Attributes:
+        counted: contrasts (groups, dim, capacity), one per column, with how often each was shown and lost (half for a tie).
+    """
+
+    def __init__(self, lanes: int, dim: int, n_layers: int) -> None:
+        groups = lanes * n_layers
+        self.n_layers = n_layers
+        self.counted = CountedContrasts(
+            table=np.full((groups, _FIRST_TABLE), -1, dtype=np.int64),
+            table_rows=np.empty((groups, _FIRST_TABLE), dtype=np.int32),
+            contrasts=np.zeros((groups, dim, 0)),
+            totals=np.zeros((groups, 0)),
+            losses=np.zeros((groups, 0)),
+            n_rows=np.zeros(groups, dtype=np.int64),
+        )
+        self._most_rows = 0  # an upper bound of n_rows.max() that needs no pass over the lanes
+
+    def count(self, duels: RoundOfDuels, adversary: FloatArray, rows: Int32Array) -> None:
+        """Count one duel per lane; `adversary` (lanes, 2, dim) and `rows` (lanes,) as in `append_round`."""
+        self._make_room()
+        append_round(duels, self.counted, self.n_layers, adversary, rows)
+
+    def fade(self, factor: float) -> None:
+        """Multiply everything counted so far, for a history that forgets."""
+        fade(self.counted.totals.reshape(-1), factor)
+        fade(self.counted.losses.reshape(-1), factor)
+
+    def _make_room(self) -> None:
+        old = self.counted
+        capacity = old.totals.shape[1]
+        if self._most_rows == capacity:
+            self._most_rows = int(old.n_rows.max())
+        if self._most_rows == capacity:
+            size = next_capacity(capacity, 16)
+            self.counted = old._replace(
+                contrasts=enlarge(old.contrasts, 2, size),
+                totals=enlarge(old.totals, 1, size),
+                losses=enlarge(old.losses, 1, size),
+            )
+            if 2 * size > old.table.shape[1]:
+                groups = len(old.table)
+                table = np.full((groups, 2 * size), -1, dtype=np.int64)
+                table_rows = np.empty((groups, 2 * size), dtype=np.int32)
+                rehash(old.table, old.table_rows, table, table_rows)
+                self.counted = self.counted._replace(table=table, table_rows=table_rows)
+        self._most_rows += 1
+
+
+_COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
+Ints = npt.NDArray[np.integer[Any]]
+
+
+class HistoryLog:
+    """The growing arrays behind a line of histories."""
+
+    def __init__(self, lanes: int, dim: int, keep_sets: bool, n_layers: int, discount: float, max_sets: int | None) -> None:
+        self.lanes, self.dim, self.n_layers, self.discount = lanes, dim, n_layers, discount
+        self.rounds = 0
+        self.effective_rounds = 0.0
+        # Columns of the log, one row per round.
+        self.first = np.empty((0, lanes), dtype=np.int32)
+        self.second = np.empty((0, lanes), dtype=np.int32)
+        self.outcomes = np.empty((0, lanes), dtype=np.int8)
+        self.rows = np.empty((0, lanes), dtype=np.int32)
+        self.slots = np.empty(0, dtype=np.int32)
+        self.weights = np.empty((0, lanes))
+        self.layers = np.empty((0, lanes), dtype=np.int8)
+        self.radii = np.empty(0)
+        # Statistics.
+        self.counts = ContrastCounts(lanes, dim, n_layers)
+        self.offered = OfferedSets(lanes, dim, keep_sets=keep_sets, max_sets=max_sets)
+        self.adversary = np.zeros((lanes, 2, dim))
+        self._every_duel_once = np.ones(lanes), np.zeros(lanes, dtype=np.int64)
+
+    def statistics(self) -> Statistics:
+        """The sufficient statistics of all rounds, as views of arrays that the next round is counted in."""
+        counted, offered, sample = self.counts.counted, self.offered, self.offered.sample
+        if sample is None:
+            n_sets = offered.n_sets if offered.keep_sets else 0
+            sets, repeats, adversary = offered.sets, offered.repeats[:n_sets], self.adversary
+        else:
+            sets, repeats = sample.sets, sample.weights()
+            adversary = self.adversary - sample.correction()[:, None]
+        return Statistics(
+            counted.contrasts,
+            counted.totals,
+            counted.losses,
+            counted.n_rows,
+            sets,
+            repeats,
+            adversary,
+            offered.ball_reach,
+            offered.continuous.sums(),
+            self._newest(),
+        )
+
+    def kept_statistics(self) -> Statistics:
+        """The same, with a copy of everything that a further round writes to."""
+        live = self.statistics()
+        used = int(live.n_rows.max(initial=0))
+        return live._replace(
+            contrasts=live.contrasts[:, :, :used].copy(),
+            totals=live.totals[:, :used].copy(),
+            losses=live.losses[:, :used].copy(),
+            n_rows=live.n_rows.copy(),
+            # Sets are only added to, except in a sample, which gives up some of its sets for new ones.
+            sets=live.sets if self.offered.sample is None else live.sets.copy(),
+            repeats=live.repeats.copy(),
+            adversary=live.adversary.copy(),
+        )
+
+    def _newest(self) -> Newest | None:
+        if not self.rounds or self.n_layers > 1:
+            return None
+        t = self.rounds - 1
+        # A contrast is (lower row) - (higher row): flipped where the first candidate had the higher row.
+        sign = np.where(self.first[t] > self.second[t], -1.0, 1.0)
+        return Newest(self.rows[t].astype(np.int64), 0.5 * (1.0 - sign * self.outcomes[t]))
+
+    def append(
+        self,
+        actions: ActionSet,
+        duels: Duels,
+        outcomes: IntArray,
+        weights: FloatArray | None,
+        layers: IntArray | None,
+    ) -> None:
+        """Append one duel per lane."""
+        self._age()
+        once, bottom = self._every_duel_once
+        counted = once if weights is None else weights, bottom if layers is None else layers
+        offered, n = self.offered, self.rounds
+        if offered.overflow_with(actions):
+            offered.start_sample(self.slots[:n], self.first[:n], self.second[:n])
+        slot = offered.slot_of(actions)
+        offered.offer(actions, slot, duels.features, n)
+        radius = actions.radius if isinstance(actions, BallActions) else 0.0
+        self._append(_round_of(slot, duels.first, duels.second, outcomes, *counted, duels.features), radius)
+
+    def _append(self, duels: RoundOfDuels, radius: float) -> None:
+        """Log a round and count it; `radius` is that of a ball, 0 for other sets."""
+        self._make_room()
+        if duels.slot < 0:
+            # Rows of a continuous set, if a user's own has any, say nothing about content: its contrasts do not repeat.
+            no_rows = np.full(self.lanes, -1, dtype=np.int64)
+            duels = duels._replace(first=no_rows, second=no_rows)
+        self.offered.count(duels.slot, duels.features, radius)
+        t = self.rounds
+        self.counts.count(duels, self.adversary, self.rows[t])
+        self.first[t], self.second[t], self.outcomes[t] = duels.first, duels.second, duels.outcomes
+        self.slots[t], self.radii[t] = duels.slot, radius
+        if self.n_layers > 1:
+            self.weights[t], self.layers[t] = duels.weights, duels.layers
+        self.rounds += 1
+
+    def _age(self) -> None:
+        """Begin a round: what was counted so far fades, if the history forgets."""
+        if self.discount < 1.0:
+            self.counts.fade(self.discount)
+            self.offered.fade(self.discount)
+            fade(self.adversary.reshape(-1), self.discount)
+            self.effective_rounds *= self.discount
+        self.effective_rounds += 1.0
+
+    def _make_room(self) -> None:
+        if self.rounds == len(self.slots):
+            size = next_capacity(self.rounds, 64)
+            # Weights and layers are logged only where they can differ from round to round.
+            for name in _COLUMNS if self.n_layers > 1 else _COLUMNS[:-2]:
+                setattr(self, name, enlarge(getattr(self, name), 0, size))
+
+    def _empty(self) -> HistoryLog:
+        """A log of no rounds with the same settings."""
+        keep_sets, max_sets = self.offered.keep_sets, self.offered.max_sets
+        return HistoryLog(self.lanes, self.dim, keep_sets, self.n_layers, self.discount, max_sets)
+
+    def replay(self, rounds: int) -> HistoryLog:
+        """A log of the first rounds only, by counting them again."""
+        log = self._empty()
+        log.offered = self.offered.before(self.slots[:rounds])
+        for t in range(rounds):
+            log._age()
+            slot, first, second = int(self.slots[t]), self.first[t], self.second[t]
+            weights, layers = (self.weights[t], self.layers[t]) if self.n_layers > 1 else self._every_duel_once
+            features = log.offered.count_again(self.offered, slot, first, second)
+            if features is None:
+                features = self._contrast_alone(t, layers)
+            duels = _round_of(slot, first, second, self.outcomes[t], weights, layers, features)
+            log._append(duels, float(self.radii[t]))
+        log.offered.remember_like(self.offered)
+        if self.offered.sample is not None:
+            self._replay_sample(log, self.offered.sample)
+        return log
+
+    def _contrast_alone(self, t: int, layers: Ints) -> FloatArray:
+        """Features (lanes, 2, dim) with the contrast of round t, which is all that is known without the arms."""
+        features = np.zeros((self.lanes, 2, self.dim))
+        sign = np.where(self.first[t] <= self.second[t], 1.0, -1.0)[:, None]
+        # A duel of weight 0 has no row, and where all were such there is no contrast at all.
+        counted = np.flatnonzero(self.rows[t] >= 0)
+        groups, rows = (np.arange(self.lanes) * self.n_layers + layers)[counted], self.rows[t, counted]
+        features[counted, 0] = sign[counted] * self.counts.counted.contrasts[groups, :, rows]
+        return features
+
+    def _replay_sample(self, log: HistoryLog, sample: SetSample) -> None:
+        """What a log with a sample of sets knows beyond its contrasts, for the rounds of `log`."""
+        n, offered = log.rounds, log.offered
+        offered.middles = self.offered.middles[:n].copy()
+        finite = log.slots[:n] >= 0
+        offered.sample = sample.until(int(finite.sum()), offered.middles[finite].sum(axis=0))
+        # Each candidate is the middle of both, give or take half their contrast.
+        half = np.zeros((self.lanes, self.dim))
+        for lane in range(self.lanes):
+            rows = log.rows[:n, lane]
+            sign = np.where(log.first[:n, lane] <= log.second[:n, lane], 0.5, -0.5)
+            group = lane * self.n_layers + (log.layers[:n, lane] if self.n_layers > 1 else 0)
+            half[lane] = (sign[:, None] * log.counts.counted.contrasts[group, :, rows] * (rows >= 0)[:, None]).sum(axis=0)
+        total = offered.middles.sum(axis=0)
+        log.adversary = np.stack([total - half, total + half], axis=1)
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Everything needed to rebuild this log exactly, as plain arrays."""
+        n, offered = self.rounds, self.offered
+        shape = [self.lanes, self.dim, offered.keep_sets, self.n_layers, offered.n_sets, offered.max_sets or 0]
+        return {
+            "shape": np.array(shape),
+            "discount": np.array(self.discount),
+            **{name: getattr(self, name)[:n] for name in _COLUMNS},
+            "contrasts": self.counts.counted.contrasts[:, :, : int(self.counts.counted.n_rows.max())],
+            **offered.to_arrays(n),
+            **({} if offered.sample is None else {"adversary": self.adversary}),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any]) -> HistoryLog:
+        """Rebuild a log from `to_arrays`, bit for bit."""
+        try:
+            lanes, dim, keep_sets, n_layers, n_sets, max_sets = (int(v) for v in arrays["shape"])
+            stored = cls(lanes, dim, bool(keep_sets), n_layers, float(arrays["discount"]), max_sets or None)
+            for name in _COLUMNS:
+                setattr(stored, name, arrays[name])
+            stored.counts.counted = stored.counts.counted._replace(contrasts=arrays["contrasts"])
+            stored.offered.fill_from(arrays, n_sets)
+            log = stored.replay(len(stored.slots))
+            if stored.offered.sample is not None:
+                log.offered.sample, log.adversary = stored.offered.sample, arrays["adversary"].copy()
+        except KeyError as error:
+            raise SavedStateError(f"the saved history lacks {error}; it was not written by duelist.") from error
+        log.offered.remember_all_of(stored.offered)
+        return log
+
+
+def _round_of(
+    slot: int, first: Ints, second: Ints, outcomes: Ints, weights: FloatArray, layers: Ints, features: FloatArray
+) -> RoundOfDuels:
+    """The round as kernels read it: whole numbers of 64 bits."""
+    columns = (first.astype(np.int64), second.astype(np.int64), outcomes.astype(np.int64), weights, layers.astype(np.int64))
+    return RoundOfDuels(slot, *columns, features)

@@ -1,0 +1,11 @@
+from duelist.journal.base import Event as Event
+from duelist.journal.base import Journal as Journal
+from duelist.journal.base import Record as Record
+from duelist.journal.base import Turn as Turn
+from duelist.journal.errors import JournalError as JournalError
+from duelist.journal.memory import MemoryJournal as MemoryJournal
+from duelist.journal.postgres import PostgresJournal as PostgresJournal
+from duelist.journal.replica import Command as Command
+from duelist.journal.replica import Fold as Fold
+from duelist.journal.replica import Replica as Replica
+from duelist.journal.sqlite import SQLiteJournal as SQLiteJournal

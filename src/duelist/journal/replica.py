@@ -1,0 +1,227 @@
+"""A replica: a state in memory that follows a journal. It is the fold over all events, and snapshots spare its beginning.
+
+A command is a value. It *decides*, in its turn at the end of the journal, which event happens; the replica appends the event,
+applies it to the state, and answers when the event is durable. Every turn first takes in what other processes appended, so
+several replicas may share one journal. Memory is ahead of the disk only by what waits for the present commit. If that fails,
+or anything breaks half way, the next turn builds the state again from what the journal really holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from duelist.core.checks import whole_number
+from duelist.core.errors import DuelistError, SavedStateError
+from duelist.journal.base import Event, Journal, Record, Result, Turn
+
+State = TypeVar("State")
+DecidedOn = TypeVar("DecidedOn", contravariant=True)
+Reply = TypeVar("Reply", covariant=True)
+
+
+class Fold(Protocol[State]):
+    """What events mean. Applying the same events in the same order gives the same state, bit for bit."""
+
+    def new(self) -> State:
+        """The state before the first event."""
+        ...
+
+    def apply(self, state: State, record: Record) -> None:
+        """Change the state by one event."""
+        ...
+
+    def dump(self, state: State) -> bytes:
+        """The whole state, for a snapshot."""
+        ...
+
+    def load(self, data: bytes) -> State:
+        """The state that was dumped. Raises `SavedStateError` where this version cannot read it."""
+        ...
+
+    def latest(self, state: State) -> int:  # noqa: ARG002 - what a fold without times answers
+        """Time of the latest event. A replica with a clock never decides anything before it."""
+        return 0
+
+
+class Command(Protocol[DecidedOn, Reply]):
+    """What a caller wants, as a value."""
+
+    def decide(self, state: DecidedOn, at: int) -> Event | None:
+        """The event that happens at that time, or None where there is nothing to do.
+
+        It may raise a `DuelistError`, and changes nothing that a replay would not change as well.
+        """
+        ...
+
+    def reply(self, state: DecidedOn, event: Event | None) -> Reply:
+        """What the caller gets, from the state after the event."""
+        ...
+
+
+class Counters(NamedTuple):
+    """What a replica did since it was opened.
+
+    Attributes:
+        events: appended by this replica.
+        replayed: read from the journal.
+        snapshots: saved.
+        rebuilt: how often the state was built again, the first time included.
+    """
+
+    events: int
+    replayed: int
+    snapshots: int
+    rebuilt: int
+
+
+class Replica(Generic[State]):
+    """A state that follows a journal.
+
+    Args:
+        journal: where the events are.
+        fold: what they mean.
+        snapshot_every: events after which a snapshot is saved, so that a restart need not replay them.
+        growth: in a long journal the next snapshot comes when it has grown by one part in `growth`: a snapshot costs as much as
+            the state is large, so its cost per event stays bounded.
+        clock: the time for commands, milliseconds since 1970; without one they are decided at time 0.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        fold: Fold[State],
+        *,
+        snapshot_every: int,
+        growth: int,
+        clock: Callable[[], int] | None = None,
+    ) -> None:
+        self._journal, self._fold, self._clock = journal, fold, clock
+        self._snapshot_every = whole_number("snapshot_every", snapshot_every, at_least=1)
+        self._growth = whole_number("growth", growth, at_least=1)
+        self._lock = threading.RLock()
+        self._state = fold.new()
+        self._position = self._snapshot_position = 0
+        self._broken = True  # the state is not that of `position`: build it again
+        self._failures = 0
+        self._events = self._replayed = self._snapshots = self._rebuilt = 0
+        self._unsaved = ""
+        self.refresh()
+
+    @property
+    def state(self) -> State:
+        """The state as it is now, without waiting: for a single look-up. Use `read` for facts that must fit together."""
+        return self._state
+
+    @property
+    def position(self) -> int:
+        """Position of the last event that the state includes."""
+        return self._position
+
+    @property
+    def counters(self) -> Counters:
+        """What the replica did so far."""
+        return Counters(self._events, self._replayed, self._snapshots, self._rebuilt)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Human-readable remarks: how the journal was found, and why the latest snapshot failed, if it did."""
+        return (*self._journal.notes, self._unsaved) if self._unsaved else self._journal.notes
+
+    def submit(self, command: Command[State, Result]) -> Future[Result]:
+        """Carry out a command. The future has its reply once the event is durable."""
+        return self._journal.submit(partial(self._carry_out, command))
+
+    def commit(self, command: Command[State, Result]) -> Result:
+        """Carry out a command and wait until its event is durable."""
+        return self._journal.transact(partial(self._carry_out, command))
+
+    def read(self, question: Callable[[State], Result]) -> Result:
+        """Ask something of the state while nothing changes. Keep it short: commands wait meanwhile."""
+        with self._lock:
+            return question(self._state)
+
+    def refresh(self) -> None:
+        """Take in what other processes appended."""
+        self._journal.transact(self._catch_up)
+
+    def save_snapshot(self) -> None:
+        """Save a snapshot now, if there is anything new."""
+        if self._position != self._snapshot_position:
+            self._journal.transact(self._save_snapshot)
+
+    def close(self) -> None:
+        """Save a last snapshot and close the journal. What was submitted before is finished first."""
+        try:
+            self.save_snapshot()
+        finally:
+            self._journal.close()
+
+    def _carry_out(self, command: Command[State, Result], turn: Turn) -> Result:
+        """The transaction of a command. Everything is in one function because every vote passes through it."""
+        with self._lock:
+            if self._broken or self._position != turn.head or self._failures != turn.failures:
+                self._catch_up(turn)
+            state = self._state
+            try:
+                event = command.decide(state, max(self._clock(), self._fold.latest(state)) if self._clock else 0)
+                if event is None:
+                    return command.reply(state, None)
+            except BaseException as error:
+                self._broken = not isinstance(error, DuelistError)
+                raise
+            self._broken = True  # until it is clear that everything went well
+            position = turn.append(*event)
+            self._fold.apply(state, Record(position, *event))
+            reply = command.reply(state, event)
+            self._position, self._broken = position, False
+            self._events += 1
+            if position - self._snapshot_position >= max(self._snapshot_every, position // self._growth):
+                self._save_snapshot_if_possible(turn)
+            return reply
+
+    def _catch_up(self, turn: Turn) -> None:
+        with self._lock:
+            if self._broken or self._position > turn.head or self._failures != turn.failures:
+                self._rebuild(turn)
+            if self._position == turn.head:
+                return
+            self._broken = True
+            for record in turn.read(self._position):
+                self._fold.apply(self._state, record)
+                self._position = record.position
+                self._replayed += 1
+            self._broken = False
+
+    def _rebuild(self, turn: Turn) -> None:
+        self._broken = True
+        snapshot, state, position = turn.latest_snapshot(), None, 0
+        if snapshot is not None:
+            # A snapshot is a cache: one that this version cannot read is left alone, and the whole journal replayed instead.
+            with contextlib.suppress(SavedStateError):
+                state, position = self._fold.load(snapshot.data), snapshot.position
+        self._state = self._fold.new() if state is None else state
+        self._position = self._snapshot_position = position
+        self._failures = turn.failures
+        self._rebuilt += 1
+        self._broken = False
+
+    def _save_snapshot(self, turn: Turn) -> None:
+        with self._lock:
+            self._catch_up(turn)
+            turn.save_snapshot(self._fold.dump(self._state))
+            self._snapshot_position = self._position
+            self._snapshots += 1
+            self._unsaved = ""
+
+    def _save_snapshot_if_possible(self, turn: Turn) -> None:
+        """A state that cannot be saved makes restarts slow. That is no reason to lose a vote: say so, and try again later."""
+        try:
+            self._save_snapshot(turn)
+        except Exception as error:
+            self._snapshot_position = self._position
+            self._unsaved = f"no snapshot could be saved at event {self._position} ({type(error).__name__}: {error})."

@@ -1,0 +1,230 @@
+"""One writer that groups commits: the part that every journal shares.
+
+Transactions wait in a queue. A single thread takes all that wait, runs them one after the other, commits once, and only then
+answers the callers. While it waits for the disk the next group gathers, so the number of commits per second does not limit the
+number of events per second.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from duelist.core.errors import InvalidInputError
+from duelist.journal.base import Record, Result, Snapshot, Turn
+from duelist.journal.errors import JournalClosedError, JournalDamagedError, JournalError
+
+_LARGEST_GROUP = 512
+_json_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+class Row(NamedTuple):
+    """An event as it is stored: the body as JSON text, and a checksum over everything."""
+
+    position: int
+    kind: str
+    body: str
+    blob: bytes
+    checksum: int
+
+
+class Store(Protocol):
+    """What a backend must be able to do. `begin`, `commit` and `rollback` are called by one thread only."""
+
+    notes: tuple[str, ...]
+
+    def begin(self) -> int:
+        """Take the lock that keeps every other writer out, and return the position of the last event."""
+
+    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+        """Append the rows and save the snapshot, all or nothing; return when they are durable."""
+
+    def rollback(self) -> None:
+        """Release the lock without a change. Never raises."""
+
+    def rows(self, after: int, *, in_turn: bool) -> Iterator[Row]:
+        """Rows behind `after`: as the writer sees them in its turn, or from any thread outside it."""
+
+    def snapshot(self, *, in_turn: bool) -> Snapshot | None:
+        """The newest snapshot that is whole."""
+
+    def close(self) -> None:
+        """Release everything."""
+
+
+class GroupedTurn:
+    """A turn whose events gather in memory until the commit.
+
+    Attributes:
+        head: position of the last event, those of this turn included.
+        failures: failed commits of this journal object so far.
+        rows: what is to be committed.
+        snapshot: what is to be saved with it.
+    """
+
+    def __init__(self, store: Store, head: int, failures: int) -> None:
+        self._store, self._stored_head = store, head
+        self.head, self.failures = head, failures
+        self.rows: list[Row] = []
+        self.snapshot: Snapshot | None = None
+
+    def read(self, after: int = 0) -> Iterator[Record]:
+        """The events behind `after`."""
+        if after < self._stored_head:
+            yield from checked(self._store.rows(after, in_turn=True), after)
+        for row in self.rows[max(0, after - self._stored_head) :]:
+            yield _record(row)
+
+    def append(self, kind: str, body: dict[str, Any], blob: bytes = b"") -> int:
+        """Append an event."""
+        try:
+            text = _json_text(body)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"the body of an event must be JSON values; got {body!r} ({error}).") from error
+        position = self.head + 1
+        self.rows.append(Row(position, kind, text, bytes(blob), checksum(position, kind, text, blob)))
+        self.head = position
+        return position
+
+    def save_snapshot(self, data: bytes) -> None:
+        """Save a snapshot of the state at `head`."""
+        self.snapshot = Snapshot(self.head, data)
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """The newest snapshot that was committed before this turn."""
+        return self._store.snapshot(in_turn=True)
+
+    def back_to(self, n_rows: int, snapshot: Snapshot | None) -> None:
+        """Drop what one transaction appended."""
+        del self.rows[n_rows:]
+        self.head, self.snapshot = self._stored_head + n_rows, snapshot
+
+
+class _Job(NamedTuple):
+    transaction: Callable[[Turn], Any]
+    future: Future[Any]
+
+
+class GroupedJournal:
+    """A journal over a store. See `duelist.journal.base` for its promises."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._failures = 0
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = False
+        self._closing = threading.Lock()
+        self._writer = threading.Thread(target=self._write, name="duelist journal", daemon=True)
+        self._writer.start()
+
+    def submit(self, transaction: Callable[[Turn], Result]) -> Future[Result]:
+        """Run a transaction when its turn comes; the future is done when what it appended is durable."""
+        future: Future[Result] = Future()
+        with self._closing:
+            if self._closed:
+                raise JournalClosedError("the journal is closed; nothing was appended. Open it again.")
+            self._jobs.put(_Job(transaction, future))
+        return future
+
+    def transact(self, transaction: Callable[[Turn], Result]) -> Result:
+        """Run a transaction when its turn comes and wait until what it appended is durable."""
+        if threading.current_thread() is self._writer:
+            raise JournalError("a transaction must not wait for another of the same journal. Use the turn it was given.")
+        return self.submit(transaction).result()
+
+    def read(self, after: int = 0) -> Iterator[Record]:
+        """The durable events behind position `after`."""
+        return checked(self._store.rows(after, in_turn=False), after)
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """The newest durable snapshot."""
+        return self._store.snapshot(in_turn=False)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Human-readable remarks on the state in which the journal was found."""
+        return self._store.notes
+
+    def close(self) -> None:
+        """Finish the transactions that were submitted and release everything."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._jobs.put(None)
+        self._writer.join()
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _write(self) -> None:
+        last = False
+        while not last:
+            group = [self._jobs.get()]
+            while len(group) < _LARGEST_GROUP and not self._jobs.empty():
+                group.append(self._jobs.get())
+            last = None in group
+            jobs = [job for job in group if job is not None and job.future.set_running_or_notify_cancel()]
+            if jobs:
+                self._run(jobs)
+
+    def _run(self, jobs: list[_Job]) -> None:
+        """Run a group of transactions, commit them together, and answer their callers when that is durable."""
+        answered: list[tuple[Future[Any], Any]] = []
+        try:
+            turn = GroupedTurn(self._store, self._store.begin(), self._failures)
+            for job in jobs:
+                n_rows, snapshot = len(turn.rows), turn.snapshot
+                try:
+                    answered.append((job.future, job.transaction(turn)))
+                except BaseException as error:  # every error belongs to the caller and must not end the writer
+                    turn.back_to(n_rows, snapshot)
+                    job.future.set_exception(error)
+            if turn.rows or turn.snapshot:
+                self._store.commit(turn.rows, turn.snapshot)
+            else:
+                self._store.rollback()
+        except Exception as error:
+            self._failures += 1
+            self._store.rollback()
+            for job in jobs:
+                if not job.future.done():
+                    failure = JournalError(f"the journal could not be written ({type(error).__name__}: {error}).")
+                    failure.__cause__ = error
+                    job.future.set_exception(failure)
+        else:
+            for future, result in answered:
+                future.set_result(result)
+
+
+def checksum(position: int, kind: str, body: str, blob: bytes) -> int:
+    """A checksum that tells an event from a damaged or moved one."""
+    return zlib.crc32(blob, zlib.crc32(f"{position}\n{kind}\n{body}\n".encode()))
+
+
+def checked(rows: Iterator[Row], after: int) -> Iterator[Record]:
+    """Records of the rows, refusing gaps and damage."""
+    expected = after
+    for row in rows:
+        expected += 1
+        if row.position != expected:
+            raise JournalDamagedError(
+                f"expected event {expected} next; got event {row.position}. Restore the journal from a copy."
+            )
+        if checksum(row.position, row.kind, row.body, row.blob) != row.checksum:
+            raise JournalDamagedError(f"event {row.position} is not what was written. Restore the journal from a copy.")
+        yield _record(row)
+
+
+def _record(row: Row) -> Record:
+    return Record(row.position, row.kind, json.loads(row.body), row.blob)

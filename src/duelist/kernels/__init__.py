@@ -1,0 +1,7 @@
+"""All compiled code, and nothing else: the only room that may import Numba."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -1,0 +1,161 @@
+"""Compiled search for the best arm of a finite set."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.kernels.compile import entry, inner
+from duelist.kernels.philox import fill_normals, first_block, only_substream, philox, to_unit
+from duelist.typing import FloatArray, IntArray, Keys
+
+
+@inner
+def utilities_into(out: FloatArray, columns: FloatArray, theta: FloatArray) -> None:
+    """Utility of every arm, out (n_arms,), from columns (dim, n_arms): a sum of scaled rows, so it vectorises over arms."""
+    dim = theta.shape[0]
+    for k in range(out.shape[0]):
+        out[k] = theta[0] * columns[0, k]
+    # Four rows a pass: `out` is read and written a quarter as often, which is what this loop spends its time on.
+    i = 1
+    while i + 3 < dim:
+        t0, t1, t2, t3 = theta[i], theta[i + 1], theta[i + 2], theta[i + 3]
+        for k in range(out.shape[0]):
+            out[k] += t0 * columns[i, k] + t1 * columns[i + 1, k] + t2 * columns[i + 2, k] + t3 * columns[i + 3, k]
+        i += 4
+    while i < dim:
+        for k in range(out.shape[0]):
+            out[k] += theta[i] * columns[i, k]
+        i += 1
+
+
+@inner
+def first_maximum(values: FloatArray) -> int:
+    """Index of the largest value, the lowest among equals."""
+    winner = 0
+    for k in range(1, values.shape[0]):
+        if values[k] > values[winner]:
+            winner = k
+    return winner
+
+
+@entry
+def finite_best(columns: FloatArray, theta: FloatArray, value: FloatArray, row: IntArray, features: FloatArray) -> None:
+    """Fill value, row and features of the best arm for theta (lanes, draws, dim)."""
+    lanes, draws, dim = theta.shape
+    utilities = np.empty(columns.shape[2])
+    for lane in range(lanes):
+        for draw in range(draws):
+            utilities_into(utilities, columns[lane], theta[lane, draw])
+            winner = first_maximum(utilities)
+            row[lane, draw] = winner
+            value[lane, draw] = utilities[winner]
+            for i in range(dim):
+                features[lane, draw, i] = columns[lane, i, winner]
+
+
+@entry
+def fingerprint_arms(prints: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64]) -> None:
+    """Mix the bits (lanes, dim, n_arms) of every arm's features into one number, prints (lanes, n_arms)."""
+    lanes, dim, n_arms = bits.shape
+    for lane in range(lanes):
+        for k in range(n_arms):
+            mixed = np.uint64(dim)
+            for i in range(dim):
+                # The finaliser of splitmix64: every input bit reaches every output bit.
+                mixed ^= bits[lane, i, k]
+                mixed += np.uint64(0x9E3779B97F4A7C15)
+                mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                mixed ^= mixed >> np.uint64(31)
+            prints[lane, k] = mixed
+
+
+@inner
+def _scale_to(vector: FloatArray, norm: float) -> None:
+    """Give `vector` (dim,) this norm."""
+    squares = 0.0
+    for i in range(vector.shape[0]):
+        squares += vector[i] * vector[i]
+    factor = norm / math.sqrt(squares)
+    for i in range(vector.shape[0]):
+        vector[i] *= factor
+
+
+@entry
+def draw_on_sphere(arms: FloatArray, keys: Keys, round_: int, norm: float) -> None:
+    """Fill arms (lanes, n_arms, dim) with uniform directions of this norm."""
+    lanes, n_arms, _dim = arms.shape
+    for lane in range(lanes):
+        for k in range(n_arms):
+            fill_normals(arms[lane, k], keys[lane], 1, round_, k)
+            _scale_to(arms[lane, k], norm)
+
+
+@entry
+def draw_clusters(arms: FloatArray, keys: Keys, round_: int, norm: float, n_centres: int, spread: float) -> None:
+    """Fill arms (lanes, n_arms, dim) with directions close to one of n_centres uniform ones, in turn, all of this norm.
+
+    An arm is its unit centre plus spread / sqrt(dim) times a standard normal vector, brought back to the sphere: to first
+    order in it, `spread` is the distance to the centre as a share of the norm.
+    """
+    lanes, n_arms, dim = arms.shape
+    centres = np.empty((n_centres, dim))
+    step = spread / math.sqrt(dim)
+    for lane in range(lanes):
+        for c in range(n_centres):
+            fill_normals(centres[c], keys[lane], 1, round_, n_arms + c)
+            _scale_to(centres[c], 1.0)
+        for k in range(n_arms):
+            fill_normals(arms[lane, k], keys[lane], 1, round_, k)
+            for i in range(dim):
+                arms[lane, k, i] = centres[k % n_centres, i] + step * arms[lane, k, i]
+            _scale_to(arms[lane, k], norm)
+
+
+@entry
+def draw_axes(arms: FloatArray, keys: Keys, round_: int, norm: float) -> None:
+    """Fill arms (lanes, n_arms, dim) with norm * e_i for distinct axes i in random order; n_arms at most dim."""
+    lanes, n_arms, dim = arms.shape
+    order = np.empty(dim, dtype=np.int64)
+    for lane in range(lanes):
+        for i in range(dim):
+            order[i] = i
+        for k in range(n_arms):
+            word, _w1, _w2, _w3 = philox(keys[lane], 1, round_, k)
+            chosen = k + int(to_unit(word) * (dim - k))
+            order[k], order[chosen] = order[chosen], order[k]
+            for i in range(dim):
+                arms[lane, k, i] = 0.0
+            arms[lane, k, order[k]] = norm
+
+
+_ONE = np.uint64(1)
+
+
+@entry
+def draw_corners(arms: FloatArray, keys: Keys, round_: int, scale: float) -> None:
+    """Fill arms (lanes, n_arms, dim) with distinct uniform corners of {-scale, scale}^dim, drawn again where they repeat."""
+    lanes, n_arms, dim = arms.shape
+    for lane in range(lanes):
+        block = first_block()
+        for k in range(n_arms):
+            repeated = True
+            while repeated:
+                for i in range(dim):
+                    if i % 64 == 0:
+                        word, _w1, _w2, _w3 = philox(keys[lane], block, round_, only_substream())
+                        block += 1
+                    arms[lane, k, i] = scale if (word >> np.uint64(i % 64)) & _ONE else -scale
+                repeated = False
+                for other in range(k):
+                    same = True
+                    for i in range(dim):
+                        if arms[lane, other, i] != arms[lane, k, i]:
+                            same = False
+                            break
+                    if same:
+                        repeated = True
+                        break

@@ -1,0 +1,417 @@
+"""Compiled value of information: what playing a pair is worth over the rounds that are left.
+
+With posterior mean utilities u (n,), curvature H and a pair z = x_i - x_j, playing it m more times would move all means along
+
+    b = X H^-1 z * sqrt(m w / (1 + m w v)),   w = s'(u_i - u_j),   v = z^T H^-1 z,
+
+so that the best arm afterwards is worth E max_k (u_k + b_k Z), Z standard normal: an integral over the upper envelope of n
+lines, exact in closed form. Over a mixture of posteriors (`duelist.policies.parts.prior_scale`) gains are averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.kernels.actions import utilities_into
+from duelist.kernels.compile import entry, inner
+from duelist.kernels.linalg.factors import cholesky_into, invert_lower
+from duelist.kernels.logistic import LaneCounts, fit_lane, loss_and_slopes
+from duelist.kernels.pairs import MAX_ITERATIONS, TIE, TOLERANCE, Candidates, DuelCounts, measure_arms, pick_arm
+from duelist.typing import FloatArray, IntArray
+
+_PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)
+_ROOT_HALF = math.sqrt(0.5)
+
+
+@inner
+def expected_excess(x: float) -> float:
+    """E max(0, Z - x) of a standard normal Z, phi(x) - x Q(x)."""
+    return _PHI_0 * math.exp(-0.5 * x * x) - 0.5 * x * math.erfc(x * _ROOT_HALF)
+
+
+@inner
+def sort_into(order: IntArray, values: FloatArray, n: int) -> None:
+    """Fill order (n,) so that values[order] ascends; insertion, for a few dozen."""
+    for k in range(n):
+        place = k
+        while place > 0 and values[order[place - 1]] > values[k]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = k
+
+
+class Envelope(NamedTuple):
+    """Working memory for the upper envelope of n lines."""
+
+    slopes: FloatArray  # (n,)
+    order: IntArray  # (n,) sorts the slopes
+    stack: IntArray  # (n,) lines of the envelope, from left to right
+    cuts: FloatArray  # (n,) where each begins
+
+
+@inner
+def new_envelope(n: int) -> Envelope:
+    """Working memory for n lines."""
+    return Envelope(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n))
+
+
+@inner
+def envelope_gain(heights: FloatArray, lines: Envelope, n: int, scale: float) -> float:
+    """E max_k (heights_k + scale slopes_k Z) - max_k heights_k, for the slopes of `lines`, which `order` sorts.
+
+    The upper envelope is built from left to right; each corner at z contributes its change of slope times E max(0, Z - |z|).
+    """
+    slopes, order, stack, cuts = lines.slopes, lines.order, lines.stack, lines.cuts
+    top = 0
+    for position in range(n):
+        k = order[position]
+        cut = -math.inf
+        while top > 0:
+            last = stack[top - 1]
+            rise = scale * (slopes[k] - slopes[last])
+            if rise > 0.0:
+                cut = (heights[last] - heights[k]) / rise
+                if cut > cuts[top - 1]:
+                    break
+            elif heights[k] <= heights[last]:
+                # A parallel line below adds nothing: mark it as never on top.
+                cut = math.inf
+                break
+            top -= 1
+            cut = -math.inf
+        if cut < math.inf:
+            stack[top] = k
+            cuts[top] = cut
+            top += 1
+    gain = 0.0
+    for corner in range(1, top):
+        rise = scale * (slopes[stack[corner]] - slopes[stack[corner - 1]])
+        gain += rise * expected_excess(abs(cuts[corner]))
+    return gain
+
+
+class Mixture(NamedTuple):
+    """A mixture of posteriors over scales of the prior, per lane; of one lane without the leading axis.
+
+    Attributes:
+        theta: (lanes, ridges, dim) the fit under each ridge.
+        whitener: (lanes, ridges, dim, dim) inverse Cholesky factor of the curvature at each fit.
+        weights: (lanes, ridges) weight of each; 0 for those that do not count.
+    """
+
+    theta: FloatArray
+    whitener: FloatArray
+    weights: FloatArray
+
+
+class View(NamedTuple):
+    """Working memory: what a lane's mixture says of some arms."""
+
+    utilities: FloatArray  # (ridges, n_arms)
+    whitened: FloatArray  # (ridges, dim, n_arms)
+    mean: FloatArray  # (n_arms,) utilities averaged over the mixture
+
+
+@inner
+def new_view(n_ridges: int, dim: int, n_arms: int) -> View:
+    """Working memory for so many arms."""
+    return View(np.empty((n_ridges, n_arms)), np.empty((n_ridges, dim, n_arms)), np.empty(n_arms))
+
+
+@inner
+def view_arms(view: View, columns: FloatArray, mixture: Mixture) -> None:
+    """Fill the view of the arms, columns (dim, n_arms), under the ridges that count."""
+    mean, weights = view.mean, mixture.weights
+    mean[:] = 0.0
+    for g in range(weights.shape[0]):
+        if weights[g] > 0.0:
+            measure_arms(view.utilities[g], view.whitened[g], columns, mixture.theta[g], mixture.whitener[g])
+            for k in range(mean.shape[0]):
+                mean[k] += weights[g] * view.utilities[g, k]
+
+
+class Shortlist(NamedTuple):
+    """Working memory: which arms are considered."""
+
+    chosen: IntArray  # (n_arms,) the arms considered, the leader first
+    scores: FloatArray  # (n_arms,) standardised distance to the leader
+    order: IntArray  # (n_arms,) sorts the scores
+
+
+@inner
+def shortlist_arms(
+    shortlist: Shortlist, view: View, weights: FloatArray, priority: FloatArray, leader: int, reach: float, most: int
+) -> int:
+    """Fill `chosen` with the arms that may be best, the leader first, most promising first; returns how many.
+
+    An arm may be best if its mean comes within `reach` posterior deviations of the leader's, the deviation being that of the
+    mixture; at most `most` are kept.
+    """
+    chosen, scores, order = shortlist.chosen, shortlist.scores, shortlist.order
+    mean, utilities, whitened = view.mean, view.utilities, view.whitened
+    n_ridges, dim, n_arms = whitened.shape
+    for k in range(n_arms):
+        gap, variance = mean[leader] - mean[k], 0.0
+        for g in range(n_ridges):
+            if weights[g] > 0.0:
+                squared = (utilities[g, leader] - utilities[g, k] - gap) ** 2
+                for i in range(dim):
+                    difference = whitened[g, i, k] - whitened[g, i, leader]
+                    squared += difference * difference
+                variance += weights[g] * squared
+        # Standardised distance to the leader: 0 for the leader itself, small for promising arms.
+        # Equal ones go by priority, not by row.
+        scores[k] = gap / math.sqrt(variance) + TIE * priority[k] if variance > 0.0 else math.inf
+    scores[leader] = -1.0
+    sort_into(order, scores, n_arms)
+    n = 0
+    for position in range(min(most, n_arms)):
+        if scores[order[position]] <= reach:
+            chosen[n] = order[position]
+            n += 1
+    return n
+
+
+@inner
+def covariances_into(covariance: FloatArray, whitened: FloatArray, weights: FloatArray, chosen: IntArray, n: int) -> None:
+    """Fill covariance (ridges, n, n) of the chosen arms' utilities under every ridge that counts."""
+    for g in range(weights.shape[0]):
+        if weights[g] > 0.0:
+            for k in range(n):
+                for j in range(k + 1):
+                    inner = 0.0
+                    for i in range(whitened.shape[1]):
+                        inner += whitened[g, i, chosen[k]] * whitened[g, i, chosen[j]]
+                    covariance[g, k, j], covariance[g, j, k] = inner, inner
+
+
+class Belief(NamedTuple):
+    """The posterior of the n arms considered, per ridge: mean utilities, their covariances, and the ridge's weight."""
+
+    heights: FloatArray  # (ridges, n)
+    covariance: FloatArray  # (ridges, n, n)
+    weights: FloatArray  # (ridges,)
+
+
+@inner
+def gains_into(gains: FloatArray, batches: FloatArray, belief: Belief, i: int, j: int, n: int, lines: Envelope) -> None:
+    """Fill gains (batches,) with what each number of plays of the pair (i, j) adds to the best mean, averaged over ridges."""
+    heights, covariance, weights, slopes = belief.heights, belief.covariance, belief.weights, lines.slopes
+    gains[:] = 0.0
+    for g in range(weights.shape[0]):
+        if weights[g] > 0.0:
+            for k in range(n):
+                slopes[k] = covariance[g, k, i] - covariance[g, k, j]
+            sort_into(lines.order, slopes, n)
+            spread = slopes[i] - slopes[j]
+            e = math.exp(-abs(heights[g, i] - heights[g, j]))
+            information = e / ((1.0 + e) * (1.0 + e))
+            for b in range(batches.shape[0]):
+                plays = batches[b] * information
+                scale = math.sqrt(plays / (1.0 + plays * spread))
+                gains[b] += weights[g] * envelope_gain(heights[g], lines, n, scale)
+
+
+@inner
+def gain_elsewhere(
+    before: FloatArray,
+    mixture: Mixture,
+    view: View,
+    one: int,
+    other: int,
+    plays: float,
+    elsewhere: View,
+    lines: Envelope,
+) -> float:
+    """What so many plays of a pair add to the best mean of other arms, `before` (dim, m), averaged over ridges.
+
+    `view` is that of the pair's own arms; `elsewhere` and `lines` are working memory for m arms.
+    """
+    view_arms(elsewhere, before, mixture)
+    weights = mixture.weights
+    dim, m = before.shape
+    total = 0.0
+    for g in range(weights.shape[0]):
+        if weights[g] > 0.0:
+            spread = 0.0
+            lines.slopes[:] = 0.0
+            for i in range(dim):
+                difference = view.whitened[g, i, one] - view.whitened[g, i, other]
+                spread += difference * difference
+                for k in range(m):
+                    lines.slopes[k] += elsewhere.whitened[g, i, k] * difference
+            sort_into(lines.order, lines.slopes, m)
+            e = math.exp(-abs(view.utilities[g, one] - view.utilities[g, other]))
+            informative = plays * e / ((1.0 + e) * (1.0 + e))
+            scale = math.sqrt(informative / (1.0 + informative * spread))
+            total += weights[g] * envelope_gain(elsewhere.utilities[g], lines, m, scale)
+    return total
+
+
+class Decision(NamedTuple):
+    """What `foresight_lanes` fills.
+
+    Attributes:
+        first: (lanes,) row of the first arm.
+        second: (lanes,) row of the second arm.
+        settled: (lanes,) the leader of a lane that need not be looked at again, or -1; read, and set where nothing was worth
+            its cost.
+        gained: (lanes, 3) the gain per play of the pair, on these arms and on others, and 1; zeros for a leader against
+            itself, and where there are no others.
+    """
+
+    first: IntArray
+    second: IntArray
+    settled: IntArray
+    gained: FloatArray
+
+
+class Rule(NamedTuple):
+    """How pairs are priced.
+
+    Attributes:
+        remaining: rounds that are left.
+        optimism: (lanes,) factor of the gain.
+        reach: an arm this many posterior deviations below the leader is no candidate.
+        most: arms that are considered in a round, at most.
+        batches: numbers of plays, all below `remaining`.
+        different: whether the two arms must differ.
+    """
+
+    remaining: float
+    optimism: FloatArray
+    reach: float
+    most: int
+    batches: FloatArray
+    different: bool
+
+
+@entry
+def foresight_lanes(decision: Decision, candidates: Candidates, before: FloatArray, mixture: Mixture, rule: Rule) -> None:
+    """Fill the pair of the highest net value per round, or the leader against itself where none is worth its cost.
+
+    before (lanes, dim, m) are other arms, on which the gain of the pair is measured too; m may be 0.
+    """
+    lanes, dim, n_arms = candidates.columns.shape
+    batches, optimism, remaining = rule.batches, rule.optimism, rule.remaining
+    first, second, settled, gained = decision.first, decision.second, decision.settled, decision.gained
+    n_ridges, room = mixture.theta.shape[1], min(rule.most, n_arms)
+    view = new_view(n_ridges, dim, n_arms)
+    shortlist = Shortlist(np.empty(n_arms, np.int64), np.empty(n_arms), np.empty(n_arms, np.int64))
+    chosen, mean = shortlist.chosen, view.mean
+    covariance, heights = np.empty((n_ridges, room, room)), np.empty((n_ridges, room))
+    gains, lines = np.empty(batches.shape[0]), new_envelope(room)
+    elsewhere, lines_elsewhere = new_view(n_ridges, dim, before.shape[2]), new_envelope(before.shape[2])
+    gained[:] = 0.0
+    for lane in range(lanes):
+        if settled[lane] >= 0:
+            first[lane], second[lane] = settled[lane], settled[lane]
+            continue
+        here = Mixture(mixture.theta[lane], mixture.whitener[lane], mixture.weights[lane])
+        priority = candidates.priority[lane]
+        view_arms(view, candidates.columns[lane], here)
+        leader = pick_arm(mean, priority)
+        n = shortlist_arms(shortlist, view, here.weights, priority, leader, rule.reach, rule.most)
+        covariances_into(covariance, view.whitened, here.weights, chosen, n)
+        for k in range(n):
+            heights[:, k] = view.utilities[:, chosen[k]]
+        belief = Belief(heights, covariance, here.weights)
+        best, best_priority, one, other = 0.0, -1.0, leader, leader
+        best_gain, best_plays = 0.0, 1.0
+        for i in range(n):
+            for j in range(i):
+                gains_into(gains, batches, belief, i, j, n, lines)
+                cost = mean[leader] - 0.5 * (mean[chosen[i]] + mean[chosen[j]])
+                worth, gain, plays = -math.inf, 0.0, 1.0
+                for b in range(batches.shape[0]):
+                    value = optimism[lane] * gains[b] * (remaining - batches[b]) / batches[b] - cost
+                    if value > worth:
+                        worth, gain, plays = value, gains[b], batches[b]
+                tie_break = priority[chosen[i]] + priority[chosen[j]]
+                slack = TIE * (1.0 + abs(best))
+                if worth > best + slack or (worth > best - slack and worth > 0.0 and tie_break > best_priority):
+                    best, best_priority, one, other = worth, tie_break, chosen[i], chosen[j]
+                    best_gain, best_plays = gain, plays
+        settled[lane] = leader if one == other else -1
+        if before.shape[2] > 0 and one != other:
+            gain = gain_elsewhere(before[lane], here, view, one, other, best_plays, elsewhere, lines_elsewhere)
+            gained[lane, 0], gained[lane, 1], gained[lane, 2] = best_gain / best_plays, gain / best_plays, 1.0
+        if rule.different and one == other:
+            other = shortlist.order[1]  # the most promising challenger; the leader comes first
+        gap = mean[other] - mean[one]
+        if gap > TIE or (gap > -TIE and priority[other] > priority[one]):
+            one, other = other, one
+        first[lane], second[lane] = one, other
+
+
+_NEGLIGIBLE = 0.01  # a ridge of less weight is left out until all are fitted again
+
+
+@entry
+def set_weights(weights: FloatArray, evidence: FloatArray) -> None:
+    """Fill weights (n,) with exp(evidence), normalised; negligible ones are 0."""
+    highest = -math.inf
+    for g in range(evidence.shape[0]):
+        highest = max(highest, evidence[g])
+    total = 0.0
+    for g in range(evidence.shape[0]):
+        weights[g] = math.exp(evidence[g] - highest)
+        total += weights[g]
+    kept = 0.0
+    for g in range(evidence.shape[0]):
+        if weights[g] < _NEGLIGIBLE * total:
+            weights[g] = 0.0
+        kept += weights[g]
+    for g in range(evidence.shape[0]):
+        weights[g] /= kept
+
+
+@entry
+def refit_scales(
+    mixture: Mixture,
+    evidence: FloatArray,
+    unconverged: FloatArray,
+    ridges: FloatArray,
+    log_prior: FloatArray,
+    contrast: FloatArray,
+    counts: DuelCounts,
+    everything: bool,
+) -> None:
+    """Fit every ridge that counts, or everything, in the lanes that learnt something; weigh them by their evidence.
+
+    The fits, whiteners and weights of the mixture are replaced in place, and evidence (lanes, ridges) with them. A lane whose
+    arm met itself, contrast (lanes, dim) of 0, stays as it is.
+    """
+    lanes, n_ridges, dim = mixture.theta.shape
+    weights = mixture.weights
+    hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
+    for lane in range(lanes):
+        n = counts.n_rows[lane]
+        contrasts, totals, losses = counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n]
+        logits, slopes = np.empty(n), np.empty(n)
+        size = 0.0
+        for i in range(dim):
+            size += abs(contrast[lane, i])
+        if size == 0.0 and not everything:
+            continue
+        for g in range(n_ridges):
+            if weights[lane, g] == 0.0 and not everything:
+                evidence[lane, g] = -math.inf  # what it was, it was with fewer duels
+                continue
+            r, fitted = ridges[lane, g], mixture.theta[lane, g]
+            rows = LaneCounts(contrasts, totals, losses, 1.0)
+            iterations = fit_lane(fitted, hessian, rows, r, TOLERANCE, MAX_ITERATIONS)
+            unconverged[lane] += iterations < 0
+            if not cholesky_into(factor, hessian):
+                evidence[lane, g] = -math.inf
+                continue
+            invert_lower(mixture.whitener[lane, g], factor)
+            utilities_into(logits, contrasts, fitted)
+            value = log_prior[g] - loss_and_slopes(logits, totals, losses, slopes)
+            for i in range(dim):
+                value += 0.5 * math.log(r) - 0.5 * r * fitted[i] * fitted[i] - math.log(factor[i, i])
+            evidence[lane, g] = value
+        set_weights(weights[lane], evidence[lane])

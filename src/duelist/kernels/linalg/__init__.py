@@ -1,0 +1,1 @@
+"""Compiled linear algebra: vectors, triangular factors, and tiles for large matrices."""

@@ -1,0 +1,422 @@
+"""Compiled parts that the confidence-bound policies share: fits, pair widths, and picking a pair without favouring rows.
+
+`pair_geometry` and `best_pairs` are for rules that are written in NumPy: the first says what the arms look like, the second
+picks a pair from scores. `maxinp_lanes`, `max_pair_lanes` and `colstim_lanes` are whole rules, fused into one pass.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.kernels.actions import utilities_into
+from duelist.kernels.compile import entry, inner
+from duelist.kernels.linalg.factors import cholesky_into, invert_lower
+from duelist.kernels.logistic import LaneCounts, fit_lane
+from duelist.typing import FloatArray, IntArray
+
+TOLERANCE = 1e-10  # of the Newton decrement: far below what moves a choice
+MAX_ITERATIONS = 50
+# Scores closer than this, relative to their size, are ties: rounding must not decide between equal pairs.
+TIE = 1e-11
+
+
+class Candidates(NamedTuple):
+    """The arms of a round.
+
+    Attributes:
+        columns: (lanes, dim, n_arms) features, arms last.
+        priority: (lanes, n_arms) random numbers that break ties by an arm's content and not by its row.
+    """
+
+    columns: FloatArray
+    priority: FloatArray
+
+
+class Bounds(NamedTuple):
+    """Estimate and confidence of every lane; a layered policy has an axis of layers after that of lanes.
+
+    Attributes:
+        theta: (lanes, dim) the estimate.
+        whitener: (lanes, dim, dim) inverse Cholesky factor of the matrix behind the widths.
+        radius: (lanes,) confidence radius; of a layered policy (lanes, layers).
+    """
+
+    theta: FloatArray
+    whitener: FloatArray
+    radius: FloatArray
+
+
+class Fit(NamedTuple):
+    """What a fit changes: theta (lanes, ..., dim), whitener and gram (lanes, ..., dim, dim), unconverged (lanes,)."""
+
+    theta: FloatArray
+    whitener: FloatArray
+    gram: FloatArray
+    unconverged: FloatArray
+
+
+class Ridges(NamedTuple):
+    """What keeps things finite, (lanes,) each: the ridge of the fit, and that of the matrix behind the widths."""
+
+    fit: FloatArray
+    widths: FloatArray
+
+
+class DuelCounts(NamedTuple):
+    """What a fit reads, per group of duels (a lane, or a layer of a lane).
+
+    Attributes:
+        contrasts: (groups, dim, capacity) distinct contrasts.
+        totals: (groups, capacity) how often each was shown.
+        losses: (groups, capacity) how often its first arm lost.
+        n_rows: (groups,) contrasts in use.
+    """
+
+    contrasts: FloatArray
+    totals: FloatArray
+    losses: FloatArray
+    n_rows: IntArray
+
+
+@entry
+def refit_lanes(fit: Fit, contrast: FloatArray, counts: DuelCounts, ridges: Ridges, local: bool) -> None:
+    """Take in one contrast per lane: M += z z^T, fit theta again from where it was, whiten M (or the local curvature).
+
+    An arm against itself (z = 0) says nothing: everything stays as it is.
+    """
+    lanes, dim = fit.theta.shape
+    hessian, factor, weight = np.empty((dim, dim)), np.empty((dim, dim)), 1.0
+    for lane in range(lanes):
+        z = contrast[lane]
+        size = 0.0
+        for i in range(dim):
+            size += abs(z[i])
+        if size == 0.0:
+            continue
+        for i in range(dim):
+            for j in range(dim):
+                fit.gram[lane, i, j] += z[i] * z[j]
+        n = counts.n_rows[lane]
+        rows = LaneCounts(counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n], weight)
+        iterations = fit_lane(fit.theta[lane], hessian, rows, ridges.fit[lane], TOLERANCE, MAX_ITERATIONS)
+        if iterations < 0:
+            fit.unconverged[lane] += 1.0
+        for i in range(dim):
+            # The curvature has the ridge of the fit on its diagonal; the widths have their own.
+            hessian[i, i] += ridges.widths[lane] - ridges.fit[lane]
+        if cholesky_into(factor, hessian if local else fit.gram[lane]):
+            invert_lower(fit.whitener[lane], factor)
+
+
+@inner
+def whiten_arms(whitened: FloatArray, columns: FloatArray, whitener: FloatArray) -> None:
+    """Fill whitened (dim, n_arms) with whitener @ columns, so that |w_i - w_j| is the width of the pair (i, j)."""
+    dim, n_arms = columns.shape
+    for i in range(dim):
+        for k in range(n_arms):
+            whitened[i, k] = whitener[i, 0] * columns[0, k]
+        for j in range(1, i + 1):
+            for k in range(n_arms):
+                whitened[i, k] += whitener[i, j] * columns[j, k]
+
+
+@inner
+def widths_from(out: FloatArray, whitened: FloatArray, arm: int) -> None:
+    """Fill out (n_arms,) with the width of the pair (arm, k) for every k."""
+    dim, n_arms = whitened.shape
+    for k in range(n_arms):
+        out[k] = 0.0
+    for i in range(dim):
+        centre = whitened[i, arm]
+        for k in range(n_arms):
+            difference = whitened[i, k] - centre
+            out[k] += difference * difference
+    for k in range(n_arms):
+        out[k] = math.sqrt(out[k])
+
+
+@inner
+def pick_arm(scores: FloatArray, priority: FloatArray) -> int:
+    """The arm of the largest score; among ties the largest priority, then the lowest row. -inf is never picked."""
+    n = scores.shape[0]
+    best = -math.inf
+    for k in range(n):
+        best = max(best, scores[k])
+    slack = TIE * (1.0 + abs(best))
+    winner = -1
+    for k in range(n):
+        if scores[k] >= best - slack and (winner < 0 or priority[k] > priority[winner]):
+            winner = k
+    return winner
+
+
+@inner
+def pick_pair(scores: FloatArray, utilities: FloatArray, priority: FloatArray) -> tuple[int, int]:
+    """The pair (i <= j) of the largest scores[i, j]; among ties the largest sum of priorities.
+
+    The arm with the higher utility comes first, among equals the one with the higher priority: rows do not matter.
+    """
+    n = scores.shape[0]
+    best = -math.inf
+    for i in range(n):
+        for j in range(i, n):
+            best = max(best, scores[i, j])
+    slack = TIE * (1.0 + abs(best))
+    one, other, highest = -1, -1, -math.inf
+    for i in range(n):
+        for j in range(i, n):
+            if scores[i, j] >= best - slack and priority[i] + priority[j] > highest:
+                one, other, highest = i, j, priority[i] + priority[j]
+    gap = utilities[other] - utilities[one]
+    if gap > TIE * (1.0 + abs(utilities[one])) or (
+        gap >= -TIE * (1.0 + abs(utilities[one])) and priority[other] > priority[one]
+    ):
+        return other, one
+    return one, other
+
+
+@inner
+def challenger(
+    scores: FloatArray,
+    leader: int,
+    utilities: FloatArray,
+    whitened: FloatArray,
+    radius: float,
+    priority: FloatArray,
+    different: bool,
+) -> int:
+    """The arm with the largest <theta, x_k - x_leader> + radius |x_k - x_leader|; the leader itself only if not `different`."""
+    widths_from(scores, whitened, leader)
+    for k in range(scores.shape[0]):
+        scores[k] = utilities[k] - utilities[leader] + radius * scores[k]
+    if different:
+        scores[leader] = -math.inf
+    return pick_arm(scores, priority)
+
+
+@inner
+def measure_arms(
+    utilities: FloatArray, whitened: FloatArray, columns: FloatArray, theta: FloatArray, whitener: FloatArray
+) -> None:
+    """Fill the utilities (n_arms,) and the whitened features (dim, n_arms) of one lane's arms, columns (dim, n_arms)."""
+    utilities_into(utilities, columns, theta)
+    whiten_arms(whitened, columns, whitener)
+
+
+@entry
+def _pair_geometry(
+    utilities: FloatArray, widths: FloatArray, columns: FloatArray, theta: FloatArray, whitener: FloatArray
+) -> None:
+    lanes, dim, n_arms = columns.shape
+    whitened = np.empty((dim, n_arms))
+    for lane in range(lanes):
+        measure_arms(utilities[lane], whitened, columns[lane], theta[lane], whitener[lane])
+        for i in range(n_arms):
+            widths_from(widths[lane, i], whitened, i)
+
+
+def pair_geometry(columns: FloatArray, theta: FloatArray, whitener: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What a rule for pairs needs to know about the arms.
+
+    Args:
+        columns: (lanes, dim, n_arms) features, arms last: `FiniteActions.columns`.
+        theta: (lanes, dim) the estimate.
+        whitener: (lanes, dim, dim) inverse of the lower Cholesky factor of the matrix M behind the widths.
+
+    Returns:
+        Utilities (lanes, n_arms), and widths (lanes, n_arms, n_arms): |x_i - x_j| in the norm of M^-1.
+    """
+    lanes, _, n_arms = columns.shape
+    utilities, widths = np.empty((lanes, n_arms)), np.empty((lanes, n_arms, n_arms))
+    _pair_geometry(utilities, widths, columns, theta, whitener)
+    return utilities, widths
+
+
+@entry
+def _best_pairs(first: IntArray, second: IntArray, scores: FloatArray, utilities: FloatArray, priority: FloatArray) -> None:
+    for lane in range(first.shape[0]):
+        first[lane], second[lane] = pick_pair(scores[lane], utilities[lane], priority[lane])
+
+
+def best_pairs(scores: FloatArray, utilities: FloatArray, priority: FloatArray) -> tuple[IntArray, IntArray]:
+    """The pair with the largest score in every lane, without favouring rows.
+
+    Args:
+        scores: (lanes, n_arms, n_arms), symmetric; -inf for a pair that must not play. A lane needs one pair that may.
+        utilities: (lanes, n_arms); the arm of the higher utility comes first.
+        priority: (lanes, n_arms) breaks ties: `FiniteActions.random_priority`.
+
+    Returns:
+        Rows of the first and of the second arm, each (lanes,).
+    """
+    first, second = np.empty(len(scores), dtype=np.int64), np.empty(len(scores), dtype=np.int64)
+    _best_pairs(first, second, scores, utilities, priority)
+    return first, second
+
+
+@entry
+def maxinp_lanes(first: IntArray, second: IntArray, candidates: Candidates, bounds: Bounds, different: bool) -> None:
+    """Fill the most informative promising pair of every lane."""
+    lanes, dim, n_arms = candidates.columns.shape
+    whitened, utilities = np.empty((dim, n_arms)), np.empty(n_arms)
+    widths, kept = np.empty((n_arms, n_arms)), np.empty(n_arms, dtype=np.bool_)
+    for lane in range(lanes):
+        priority, radius = candidates.priority[lane], bounds.radius[lane]
+        measure_arms(utilities, whitened, candidates.columns[lane], bounds.theta[lane], bounds.whitener[lane])
+        n_kept = 0
+        for i in range(n_arms):
+            widths_from(widths[i], whitened, i)
+            kept[i] = True
+            for j in range(n_arms):
+                # The arm with the highest estimate passes with equality against itself; the slack is for rounding.
+                if utilities[i] - utilities[j] + radius * widths[i, j] < -TIE * (1.0 + abs(utilities[j])):
+                    kept[i] = False
+                    break
+            n_kept += kept[i]
+        if n_kept == 1 and different:
+            # One promising arm is left and it must meet another: the strongest optimistic challenger.
+            for i in range(n_arms):
+                if kept[i]:
+                    first[lane] = i
+            second[lane] = challenger(widths[0], first[lane], utilities, whitened, radius, priority, different)
+            continue
+        for i in range(n_arms):
+            for j in range(n_arms):
+                if not (kept[i] and kept[j]) or (different and i == j):
+                    widths[i, j] = -math.inf
+        first[lane], second[lane] = pick_pair(widths, utilities, priority)
+
+
+@entry
+def colstim_lanes(
+    first: IntArray, second: IntArray, candidates: Candidates, bounds: Bounds, noise: FloatArray, different: bool
+) -> None:
+    """Fill the perturbed leader and its challenger, given noise (lanes, n_arms)."""
+    lanes, dim, n_arms = candidates.columns.shape
+    whitened, utilities, scores = np.empty((dim, n_arms)), np.empty(n_arms), np.empty(n_arms)
+    for lane in range(lanes):
+        priority, radius = candidates.priority[lane], bounds.radius[lane]
+        measure_arms(utilities, whitened, candidates.columns[lane], bounds.theta[lane], bounds.whitener[lane])
+        for k in range(n_arms):
+            squared = 0.0
+            for i in range(dim):
+                squared += whitened[i, k] * whitened[i, k]
+            scores[k] = utilities[k] + noise[lane, k] * math.sqrt(squared)
+        first[lane] = pick_arm(scores, priority)
+        second[lane] = challenger(scores, first[lane], utilities, whitened, radius, priority, different)
+
+
+@entry
+def max_pair_lanes(first: IntArray, second: IntArray, candidates: Candidates, bounds: Bounds, different: bool) -> None:
+    """Fill the best pair of every lane."""
+    lanes, dim, n_arms = candidates.columns.shape
+    whitened, utilities = np.empty((dim, n_arms)), np.empty(n_arms)
+    scores = np.empty((n_arms, n_arms))
+    for lane in range(lanes):
+        priority, radius = candidates.priority[lane], bounds.radius[lane]
+        measure_arms(utilities, whitened, candidates.columns[lane], bounds.theta[lane], bounds.whitener[lane])
+        for i in range(n_arms):
+            widths_from(scores[i], whitened, i)
+            for j in range(n_arms):
+                scores[i, j] = utilities[i] + utilities[j] + radius * scores[i, j]
+            if different:
+                scores[i, i] = -math.inf
+        first[lane], second[lane] = pick_pair(scores, utilities, priority)
+
+
+_STEPS = 200
+_TOLERANCE = 1e-9  # an ascent that gains less than this, relative to the width, has arrived
+_ROOT_STEPS = 60  # halvings: the root to sixteen digits of its bracket
+
+
+@inner
+def project_on_cone(out: FloatArray, vector: FloatArray, axes: FloatArray, bends: FloatArray) -> None:
+    """The projection of `vector` on the cone { x : x^T W x <= 0, x_1 >= 0 }, W = axes diag(bends) axes^T with bends[0] < 0.
+
+    `vector` must have a positive component along axes[:, 0]. With coordinates g in the eigenbasis the projection is
+    g_i / (1 + s bends_i), at the s in [0, -1/bends_0) where it lies on the surface of the cone; there the sum below decreases.
+    """
+    dim = vector.shape[0]
+    g = np.empty(dim)
+    for k in range(dim):
+        g[k] = 0.0
+        for i in range(dim):
+            g[k] += axes[i, k] * vector[i]
+    low, high = 0.0, -1.0 / bends[0]
+    surface = 0.0
+    for k in range(dim):
+        surface += bends[k] * g[k] * g[k]
+    if surface > 0.0:
+        for _ in range(_ROOT_STEPS):
+            middle = 0.5 * (low + high)
+            if middle in (low, high):
+                break
+            surface = 0.0
+            for k in range(dim):
+                entry = g[k] / (1.0 + middle * bends[k])
+                surface += bends[k] * entry * entry
+            if surface > 0.0:
+                low = middle
+            else:
+                high = middle
+        # The upper end is where the point is inside the cone; at -1/bends_0 itself it would be at infinity.
+        scale = min(high, -(1.0 - 1e-15) / bends[0])
+        for k in range(dim):
+            g[k] /= 1.0 + scale * bends[k]
+    for i in range(dim):
+        out[i] = 0.0
+        for k in range(dim):
+            out[i] += axes[i, k] * g[k]
+
+
+@inner
+def _farther(
+    out: FloatArray, point: FloatArray, pull: FloatArray, axes: FloatArray, bends: FloatArray, radius: float, work: FloatArray
+) -> None:
+    """The point of the cap that maximises <pull + c point, .>, with the smallest c >= 0 that makes this a projection."""
+    dim = point.shape[0]
+    along, inner, height, lift = 0.0, 0.0, 0.0, 0.0
+    for i in range(dim):
+        inner += pull[i] * point[i]
+        height += axes[i, 0] * point[i]
+        lift += axes[i, 0] * pull[i]
+        along += pull[i] * pull[i]
+    # A tenth of |pull| / R on top keeps both inner products well above 0.
+    slack = 0.1 * math.sqrt(along) / radius
+    c = max(0.0, slack - inner / (radius * radius), slack - lift / height)
+    for i in range(dim):
+        work[i] = pull[i] + c * point[i]
+    project_on_cone(out, work, axes, bends)
+    length = 0.0
+    for i in range(dim):
+        length += out[i] * out[i]
+    length = math.sqrt(length)
+    for i in range(dim):
+        out[i] *= radius / length
+
+
+@entry
+def widest_in_cap(
+    pair: FloatArray, inverse: FloatArray, axes: FloatArray, bends: FloatArray, radius: float, work: FloatArray
+) -> float:
+    """Ascend from the pair (2, dim) in place and return its squared width. `work` is (4, dim)."""
+    dim = pair.shape[1]
+    width = -1.0
+    for _ in range(_STEPS):
+        now = 0.0
+        for i in range(dim):
+            work[0, i] = 0.0
+            for j in range(dim):
+                work[0, i] += inverse[i, j] * (pair[0, j] - pair[1, j])
+            now += work[0, i] * (pair[0, i] - pair[1, i])
+            work[1, i] = -work[0, i]
+        if now <= width * (1.0 + _TOLERANCE):
+            break
+        width = now
+        _farther(work[2], pair[0], work[0], axes, bends, radius, work[3])
+        _farther(pair[1], pair[1].copy(), work[1], axes, bends, radius, work[3])
+        pair[0] = work[2]
+    return width

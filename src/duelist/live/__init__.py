@@ -1,0 +1,7 @@
+"""One live lane: a policy and what it has learnt, in memory or on a journal."""
+
+from __future__ import annotations
+
+from duelist.exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -1,0 +1,276 @@
+"""What an agent is made of: a live lane, the questions without an answer yet, and how every other question ended.
+
+A question is a duel or a slate; a `QuestionKind` says what differs. An answer is a tuple of places in what was shown, best
+first: `(0,)` says that the first won, `(2, 0)` that the third did and the first came next, `()` that it was a tie.
+
+A state is a deterministic fold: the same calls in the same order give the same state, bit for bit. Every method checks first
+and changes something only when nothing can go wrong any more, so an error leaves the state as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from duelist.actions.finite import ActionSet
+from duelist.core.errors import AlreadyLearntError, InvalidInputError, NonFiniteError, SavedStateError, UnknownDuelError
+from duelist.live.lane import Lane, Proposal
+from duelist.live.pending import Parts, load_pending, save_pending
+
+Answer = tuple[int, ...]
+
+# How a question stands: one byte for every question ever asked. The numbers are in saved states: never renumber them.
+PENDING, FIRST_WON, SECOND_WON, SKIPPED, DROPPED, TIED, RANKED = range(7)
+_SHORT_ANSWERS: dict[int, Answer] = {FIRST_WON: (0,), SECOND_WON: (1,), TIED: ()}
+_ENDINGS = {answer: ending for ending, answer in _SHORT_ANSWERS.items()}
+
+
+class Question(Protocol):
+    """What `choose` returns: a Duel or a Slate."""
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+        ...
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The row of each candidate; -1 where arms have no rows."""
+        ...
+
+
+Shown = TypeVar("Shown")  # Duels or Slates of one lane
+Asked = TypeVar("Asked", bound=Question)
+AskedBy = TypeVar("AskedBy", bound=Question, covariant=True)
+
+
+class QuestionKind(Protocol[Shown, AskedBy]):
+    """What differs between duels and slates."""
+
+    @property
+    def lane(self) -> Lane[Shown]:
+        """The policy in use."""
+        ...
+
+    @property
+    def noun(self) -> str:
+        """What a question is called in messages."""
+        ...
+
+    @property
+    def question(self) -> type[AskedBy]:
+        """The class of a question."""
+        ...
+
+    @property
+    def choices(self) -> int:
+        """How many candidates are shown."""
+        ...
+
+    def view(self, number: int, shown: Shown) -> AskedBy:
+        """The question as its asker sees it."""
+        ...
+
+    def to_parts(self, shown: Shown) -> Parts:
+        """What was shown, as arrays."""
+        ...
+
+    def from_parts(self, parts: Parts) -> Shown:
+        """The inverse of `to_parts`."""
+        ...
+
+    def read_answer(self, number: int, rows: tuple[int, ...], answer: Any) -> Answer:
+        """The places that an answer to the question of that number and rows means; refuses what means none."""
+        ...
+
+    def describe(self, answer: Answer) -> str:
+        """An answer in words."""
+        ...
+
+    def for_policy(self, answer: Answer) -> Any:
+        """An answer as the policy's `learn` takes it."""
+        ...
+
+    def asked_facts(self, proposal: Proposal[Shown]) -> dict[str, Any]:
+        """What an `asked` event says about what was shown."""
+        ...
+
+    def rows_from(self, body: dict[str, Any]) -> list[int]:
+        """The rows that an `asked` event names."""
+        ...
+
+    def told_facts(self, answer: Answer) -> dict[str, Any]:
+        """What a `told` event says about an answer."""
+        ...
+
+    def answer_from(self, body: dict[str, Any]) -> Answer:
+        """The inverse of `told_facts`."""
+        ...
+
+
+class Pending(NamedTuple, Generic[Shown]):
+    """A question without an answer: what was shown, and the action set that it came from."""
+
+    shown: Shown
+    actions: ActionSet
+
+
+class AgentState(Generic[Shown, Asked]):
+    """A lane with its questions, which are numbered from 0.
+
+    Args:
+        kind: duels or slates, and the policy in use.
+        max_pending: how many questions may be without an answer; one more drops the oldest.
+    """
+
+    def __init__(self, kind: QuestionKind[Shown, Asked], max_pending: int) -> None:
+        self.kind, self.lane, self.max_pending = kind, kind.lane, max_pending
+        self.rounds = 0
+        self.endings = bytearray()
+        self.rankings: dict[int, Answer] = {}  # answers that an ending cannot say
+        self.rows = array("i")  # `choices` numbers for every question ever asked
+        self.pending: dict[int, Pending[Shown]] = {}
+
+    def ask(self, actions: ActionSet) -> Asked:
+        """Ask the policy what to show."""
+        proposal = self.lane.propose(actions)
+        question = self.kind.view(len(self.endings), proposal.shown)
+        self.lane.commit(proposal)
+        self._add(question, Pending(proposal.shown, actions))
+        return question
+
+    def ask_again(self, actions: ActionSet, shown: Shown) -> None:
+        """Ask as before, and have `shown` stand, whatever the policy would show now: it is what was seen."""
+        # Another version may be unable to repeat an old choice; it was asked all the same.
+        with contextlib.suppress(NonFiniteError):
+            self.lane.commit(self.lane.propose(actions))
+        self._add(self.kind.view(len(self.endings), shown), Pending(shown, actions))
+
+    def tell(self, number: int, answer: Answer) -> None:
+        """Learn the answer to a pending question."""
+        self.refuse_ended(number)
+        shown, actions = self.pending[number]
+        self.lane.learn(actions, shown, self.kind.for_policy(answer))
+        del self.pending[number]
+        self.endings[number] = _ENDINGS.get(answer, RANKED)
+        if answer not in _ENDINGS:
+            self.rankings[number] = answer
+        self.rounds += 1
+
+    def read_answer(self, question: Asked | int, answer: Any) -> tuple[int, Answer]:
+        """The number of a question, and the places that an answer to it means."""
+        number, rows = self.find(question)
+        return number, self.kind.read_answer(number, rows, answer)
+
+    def skip(self, number: int) -> None:
+        """Forget a pending question: nothing is learnt from it."""
+        self.refuse_ended(number)
+        del self.pending[number]
+        self.endings[number] = SKIPPED
+
+    def find(self, question: Asked | int) -> tuple[int, tuple[int, ...]]:
+        """The number and the rows of a question, if it was asked here."""
+        asked = len(self.endings)
+        noun = self.kind.noun
+        if isinstance(question, self.kind.question):
+            number = question.id
+        elif isinstance(question, int | np.integer) and not isinstance(question, bool):
+            number = int(question)
+        else:
+            raise InvalidInputError(
+                f"expected a {self.kind.question.__name__} from choose, or its id; got {question!r} of type "
+                f"{type(question).__name__}."
+            )
+        if not 0 <= number < asked:
+            known = f"asked {noun}s 0 to {asked - 1}" if asked else f"has not asked any {noun}"
+            raise UnknownDuelError(f"this agent {known}; got {noun} {number}. Pass the {noun} that choose returned.")
+        start = number * self.kind.choices
+        rows = tuple(self.rows[start : start + self.kind.choices])
+        if isinstance(question, self.kind.question) and question.rows != rows:
+            raise UnknownDuelError(
+                f"{noun} {number} of this agent compares {_words(rows)}; got {_words(question.rows)}. "
+                f"It comes from another agent."
+            )
+        return number, rows
+
+    def answer_to(self, number: int) -> Answer | None:
+        """What a question was answered with; None where it was not."""
+        ending = self.endings[number]
+        return self.rankings[number] if ending == RANKED else _SHORT_ANSWERS.get(ending)
+
+    def refuse_ended(self, number: int) -> None:
+        """Say how a question ended that is no longer pending."""
+        noun, ending = self.kind.noun, self.endings[number]
+        if ending == PENDING:
+            return
+        if ending == DROPPED:
+            raise UnknownDuelError(
+                f"{noun} {number} was dropped: more than max_pending = {self.max_pending} {noun}s waited for an answer and it "
+                f"was the oldest. Answer sooner, or make the agent with a larger max_pending."
+            )
+        if ending == SKIPPED:
+            raise AlreadyLearntError(f"{noun} {number} was skipped before; each {noun} ends once. Choose a new {noun}.")
+        said = self.kind.describe(self.answer_to(number) or ())
+        raise AlreadyLearntError(f"{noun} {number} was learnt before ({said}); each {noun} counts once. Choose a new {noun}.")
+
+    def questions(self) -> tuple[Asked, ...]:
+        """The pending questions, oldest first."""
+        return tuple(self.kind.view(number, pending.shown) for number, pending in self.pending.items())
+
+    def report(self) -> dict[str, float]:
+        """Human-readable numbers: questions asked, learnt and pending, and how the policy is doing."""
+        numbers = {name: float(column[0]) for name, column in self.lane.policy.report(self.lane.state).items()}
+        return {"asked": len(self.endings), "rounds": self.rounds, "pending": len(self.pending), **numbers}
+
+    def to_saved(self) -> dict[str, Any]:
+        """Everything that changes over time, as a value that `duelist.core.serialize` takes."""
+        pending = {number: (self.kind.to_parts(one.shown), one.actions) for number, one in self.pending.items()}
+        return {
+            "state": self.lane.state,
+            "rounds": self.rounds,
+            "endings": np.frombuffer(bytes(self.endings), dtype=np.uint8),
+            "rows": np.array(self.rows, dtype=np.int32).reshape(-1, self.kind.choices),
+            "ranked": np.array(list(self.rankings), dtype=np.int64),
+            "ranking_lengths": np.array([len(answer) for answer in self.rankings.values()], dtype=np.int64),
+            "rankings": np.array([place for answer in self.rankings.values() for place in answer], dtype=np.int64),
+            "waiting": save_pending(pending),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go to where the state was when `to_saved` was called."""
+        endings = bytearray(saved["endings"].tobytes())
+        pending = load_pending(saved["waiting"])
+        if list(pending) != [number for number, ending in enumerate(endings) if ending == PENDING]:
+            raise SavedStateError(f"the saved {self.kind.noun}s that are pending are not those without an ending.")
+        # Version 0.1.0 wrote two columns, and knew no rankings.
+        rows = saved["rows"] if "rows" in saved else np.stack([saved["firsts"], saved["seconds"]], axis=1)
+        if rows.shape != (len(endings), self.kind.choices):
+            raise SavedStateError(f"expected saved rows ({len(endings)}, {self.kind.choices}); got {rows.shape}.")
+        self.rankings = _load_rankings(saved) if "ranked" in saved else {}
+        self.rows = array("i", np.ascontiguousarray(rows, dtype=np.int32).tobytes())
+        self.lane.state, self.rounds, self.endings = saved["state"], saved["rounds"], endings
+        self.pending = {number: Pending(self.kind.from_parts(parts), actions) for number, (parts, actions) in pending.items()}
+
+    def _add(self, question: Asked, pending: Pending[Shown]) -> None:
+        self.endings.append(PENDING)
+        self.rows.extend(question.rows)
+        self.pending[question.id] = pending
+        if len(self.pending) > self.max_pending:
+            oldest = next(iter(self.pending))
+            del self.pending[oldest]
+            self.endings[oldest] = DROPPED
+
+
+def _load_rankings(saved: dict[str, Any]) -> dict[int, Answer]:
+    ends = np.cumsum(saved["ranking_lengths"]).tolist()
+    starts = [0, *ends[:-1]]
+    places = saved["rankings"].tolist()
+    numbers = saved["ranked"].tolist()
+    return {number: tuple(places[start:end]) for number, start, end in zip(numbers, starts, ends, strict=False)}
+
+
+def _words(rows: tuple[int, ...]) -> str:
+    return " with ".join(str(row) for row in rows)

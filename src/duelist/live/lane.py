@@ -1,0 +1,158 @@
+"""One live lane: a policy in use, without an environment. An agent has one, and so has every arena of the service.
+
+A lane is a deterministic fold: the same calls in the same order give the same state, bit for bit. Asking takes two steps.
+`propose` computes what to show and changes nothing; `commit` moves the policy's state along. In between, the caller can write
+down what was proposed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.core.errors import InvalidInputError
+from duelist.core.lanes import Problem
+from duelist.core.streams import Streams
+from duelist.history.duels import Duels, check_outcomes, duels_between
+from duelist.policies.base import Policy
+from duelist.typing import FloatArray, IntArray
+
+Shown = TypeVar("Shown")  # what a person is shown: Duels of one lane, or Slates
+_OUTCOMES = {outcome: np.array([outcome]) for outcome in (1, -1, 0)}
+
+
+class LivePolicy(Protocol[Shown]):
+    """The verbs that live use needs: those of `duelist.policies.base.Policy`, for duels or for slates."""
+
+    def start(self, problem: Problem, streams: Streams, /) -> Any:
+        """The state before the first question."""
+        ...
+
+    def choose(self, state: Any, actions: ActionSet, streams: Streams, /) -> tuple[Shown, Any]:
+        """What to show, and the state after asking."""
+        ...
+
+    def learn(self, state: Any, actions: ActionSet, shown: Shown, answers: Any, /) -> Any:
+        """The state after learning one answer per lane."""
+        ...
+
+    def report(self, state: Any, /) -> dict[str, FloatArray]:
+        """Numbers about how the policy is doing, each (lanes,)."""
+        ...
+
+
+class Proposal(NamedTuple, Generic[Shown]):
+    """What the policy would show, and the state that it would then be in.
+
+    Attributes:
+        shown: the pair or the slate.
+        state: the policy's state after asking.
+        before: the state that it was computed from.
+        actions: the set that it was chosen from.
+    """
+
+    shown: Shown
+    state: Any
+    before: Any
+    actions: ActionSet
+
+
+class Lane(Generic[Shown]):
+    """A policy and what it has learnt, for duels or slates.
+
+    Args:
+        policy: hyper-parameters.
+        problem: what the policy may know beforehand; one lane, live.
+        seed: names all random numbers.
+        generation: how often the lane was started again from nothing, for example because the dimension grew. Each generation
+            has random numbers of its own.
+    """
+
+    def __init__(self, policy: LivePolicy[Shown], problem: Problem, *, seed: int, generation: int = 0) -> None:
+        self.policy, self.problem, self.seed, self.generation = policy, problem, seed, generation
+        self.dim = problem.dim
+        self.streams = Streams(seed, [generation])
+        self.state = policy.start(problem, self.streams)
+        self._proposal: Proposal[Shown] | None = None
+
+    def propose(self, actions: ActionSet) -> Proposal[Shown]:
+        """What to show next. Nothing changes until `commit`, and asking again before that gives the same proposal."""
+        known = self._proposal
+        if known is not None and known.before is self.state and known.actions.digest == actions.digest:
+            return known
+        if actions.dim != self.dim or actions.lanes != 1:
+            raise InvalidInputError(
+                f"features must be (n_arms, {self.dim}) for this agent; got {actions.lanes} lane(s) of dimension "
+                f"{actions.dim}. An agent keeps the dimension it was made with."
+            )
+        shown, state = self.policy.choose(self.state, actions, self.streams)
+        self._proposal = Proposal(shown, state, self.state, actions)
+        return self._proposal
+
+    @property
+    def proposal(self) -> Proposal[Shown] | None:
+        """The latest proposal, until it is committed."""
+        return self._proposal
+
+    def commit(self, proposal: Proposal[Shown]) -> None:
+        """Move on: what was proposed is shown."""
+        self.state = proposal.state
+        self._proposal = None
+
+    def learn(self, actions: ActionSet, shown: Shown, answers: Any) -> None:
+        """Learn the answer to something that was shown.
+
+        Args:
+            actions: the set that it was chosen from.
+            shown: the pair or the slate.
+            answers: one per lane, as the policy takes them.
+        """
+        self.state = self.policy.learn(self.state, actions, shown, answers)
+
+
+class LiveLane(Lane[Duels]):
+    """A lane of duels.
+
+    Example:
+        >>> from duelist.policies import Uniform
+        >>> arms = FiniteActions(np.eye(3))
+        >>> lane = LiveLane(Uniform(), Problem(dim=3, live=True), seed=0)
+        >>> proposal = lane.propose(arms)
+        >>> lane.commit(proposal)
+        >>> lane.learn_rows(arms, int(proposal.shown.first[0]), int(proposal.shown.second[0]), outcome=1)
+    """
+
+    policy: Policy[Any]
+
+    def __init__(self, policy: Policy[Any], problem: Problem, *, seed: int, generation: int = 0) -> None:
+        super().__init__(policy, problem, seed=seed, generation=generation)
+
+    def propose_distinct(self, actions: FiniteActions) -> Proposal[Duels]:
+        """`propose`, where the same arm twice makes no sense even for a policy that allows it: the next row is second then."""
+        proposal = self.propose(actions)
+        first = proposal.shown.first
+        if first[0] != proposal.shown.second[0]:
+            return proposal
+        return proposal._replace(shown=duels_between(actions, first, (first + 1) % actions.n_arms, proposal.shown.note))
+
+    def pair_probability(self, proposal: Proposal[Duels]) -> float:
+        """How likely the policy was to propose this pair in this order; NaN where it cannot tell."""
+        return float(self.policy.pair_probability(proposal.state, proposal.actions, proposal.shown)[0])
+
+    def drawn_utilities(self, proposal: Proposal[Duels]) -> FloatArray:
+        """(n_draws, 2) utilities of both candidates under each draw behind the pair; no rows where a policy draws none."""
+        drawn: FloatArray = self.policy.drawn_utilities(proposal.state, proposal.shown.features)[0]
+        return drawn
+
+    def learn(self, actions: ActionSet, shown: Duels, answers: IntArray) -> None:
+        """Learn who won: answers (1,) of +1 where the first won, -1 where it lost, 0 where they tied."""
+        if answers.shape != (1,) or answers[0] not in _OUTCOMES:
+            check_outcomes(answers, 1)
+        self.state = self.policy.learn(self.state, actions, shown, answers)
+
+    def learn_rows(self, actions: FiniteActions, first: int, second: int, outcome: int) -> None:
+        """Learn who won between two rows: +1 where the first won, -1 where it lost, 0 for a tie."""
+        answers = _OUTCOMES[outcome] if outcome in _OUTCOMES else np.array([outcome])
+        self.learn(actions, duels_between(actions, np.array([first]), np.array([second])), answers)

@@ -1,0 +1,215 @@
+"""What every agent does, whether it asks about duels or slates: in memory or on a journal, saved and loaded."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.core.arrays import BoundedDict
+from duelist.core.checks import finite_array, whole_number
+from duelist.core.errors import InvalidInputError, SavedStateError
+from duelist.core.files import read_whole, write_whole
+from duelist.core.lanes import Problem
+from duelist.core.serialize import from_bytes, to_bytes
+from duelist.journal.base import Journal
+from duelist.journal.replica import Replica
+from duelist.live.agent_log import AgentFold, Ask, LoggedState, Open, Skip, Tell, identity_of
+from duelist.live.agent_state import AgentState, Asked, Shown
+from duelist.live.lane import LivePolicy
+from duelist.policies.codec import policy_from_mapping
+from duelist.version import __version__
+
+Result = TypeVar("Result")
+_FORMAT = 1
+_REMEMBERED_SETS = 64
+# An answered question is two events, and a snapshot grows with them: with snapshots a hundredth of the journal apart, their
+# cost per vote stays bounded, and so does the time of a restart.
+_GROWTH = 100
+
+
+class LiveAgent(ABC, Generic[Shown, Asked]):
+    """The part that `Agent` and `SlateAgent` share; they document the arguments."""
+
+    def __init__(
+        self,
+        policy: LivePolicy[Shown],
+        *,
+        dim: int,
+        seed: int = 0,
+        horizon: int | None = None,
+        max_pending: int = 1024,
+        journal: Journal | None = None,
+        snapshot_every: int = 1000,
+    ) -> None:
+        self._check_policy(policy)
+        whole_number("max_pending", max_pending, at_least=1)
+        whole_number("snapshot_every", snapshot_every, at_least=1)
+        whole_number("seed", seed)
+        problem = Problem(dim=dim, horizon=horizon, live=True)
+
+        def new_state() -> AgentState[Shown, Asked]:
+            return self._new_state(policy, problem, seed, max_pending)
+
+        self._lock = threading.RLock()
+        self._sets = BoundedDict[tuple[tuple[int, ...], bytes], FiniteActions](limit=_REMEMBERED_SETS)
+        self._memory = new_state()
+        self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
+
+    def _open(
+        self, journal: Journal, new_state: Callable[[], AgentState[Shown, Asked]], snapshot_every: int
+    ) -> Replica[LoggedState[Shown, Asked]]:
+        identity = identity_of(self._memory)
+        fold = AgentFold(new_state, identity)
+        fold.dump(
+            LoggedState(self._memory)
+        )  # a state that no snapshot can hold is refused now and not in the middle of the votes
+        for first in journal.read():
+            fold.check_opened(first)
+            break
+        replica = Replica(journal, fold, snapshot_every=snapshot_every, growth=_GROWTH)
+        replica.commit(Open(identity))
+        return replica
+
+    @abstractmethod
+    def _check_policy(self, policy: Any) -> None:
+        """Refuse what cannot play here."""
+
+    @abstractmethod
+    def _new_state(self, policy: Any, problem: Problem, seed: int, max_pending: int) -> AgentState[Shown, Asked]:
+        """The state before the first question."""
+
+    @property
+    def _state(self) -> AgentState[Shown, Asked]:
+        return self._memory if self._replica is None else self._replica.state.agent
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector."""
+        return self._memory.lane.dim
+
+    @property
+    def rounds(self) -> int:
+        """Answers learnt so far."""
+        return self._state.rounds
+
+    @property
+    def pending(self) -> tuple[Asked, ...]:
+        """What waits for an answer, oldest first."""
+        return self._read(lambda state: state.questions())
+
+    def choose(self, features: npt.ArrayLike | ActionSet) -> Asked:
+        """The next candidates to compare.
+
+        Args:
+            features: (n_arms, dim) one row per candidate, or an action set of one lane.
+        """
+        actions = self._actions(features)
+        if self._replica is not None:
+            question: Asked = self._replica.commit(Ask(actions))
+            return question
+        with self._lock:
+            return self._memory.ask(actions)
+
+    def skip(self, question: Asked | int) -> None:
+        """Say that there will be no answer. Nothing is learnt."""
+        if self._replica is not None:
+            self._replica.commit(Skip(question))
+            return
+        with self._lock:
+            self._memory.skip(self._memory.find(question)[0])
+
+    def refresh(self) -> None:
+        """Take in what other processes put on the journal. Asking and telling do so by themselves."""
+        if self._replica is not None:
+            self._replica.refresh()
+
+    def report(self) -> dict[str, float]:
+        """Human-readable numbers: how much was asked, learnt and is pending, and how the policy is doing."""
+        return self._read(lambda state: state.report())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, all of it or nothing. `load` goes on from it bit for bit, in memory."""
+
+        def dump(state: AgentState[Shown, Asked]) -> bytes:
+            return to_bytes({"agent": _FORMAT, "version": __version__, **identity_of(state), "lane": state.to_saved()})
+
+        write_whole(Path(path), self._read(dump))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, policy: Any = None) -> Self:
+        """The agent that `save` wrote.
+
+        Args:
+            path: the file.
+            policy: the hyper-parameters, needed only where the file cannot describe them: for a policy that is not one of
+                duelist's own, or that has such a part.
+        """
+        saved = from_bytes(read_whole(Path(path)))
+        if not isinstance(saved, dict) or saved.get("agent") != _FORMAT:
+            raise SavedStateError(f"{path} must hold a saved agent of format {_FORMAT}; got another kind of state.")
+        try:
+            settings = {name: saved[name] for name in ("dim", "seed", "horizon", "max_pending")}
+            agent = cls(_saved_policy(saved, cls.__name__) if policy is None else policy, **settings)
+            agent._memory.restore(saved["lane"])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise SavedStateError(
+                f"{path} was written by duelist {saved.get('version')} and does not fit this one ({error}). "
+                f"Load it with the version that wrote it."
+            ) from error
+        return agent
+
+    def _tell(self, question: Asked | int, answer: Any) -> None:
+        """On a journal the same answer again is no news; in memory telling twice is an error."""
+        if self._replica is not None:
+            self._replica.commit(Tell(question, answer))
+            return
+        with self._lock:
+            self._memory.tell(*self._memory.read_answer(question, answer))
+
+    def _read(self, question: Callable[[AgentState[Shown, Asked]], Result]) -> Result:
+        if self._replica is not None:
+            return self._replica.read(lambda logged: question(logged.agent))
+        with self._lock:
+            return question(self._memory)
+
+    def _actions(self, features: Any) -> ActionSet:
+        """The action set of these features; the same object while they are offered again, which saves checking them again."""
+        if type(features) is np.ndarray and features.dtype == np.float64 and features.ndim == 2:
+            array = features
+        elif hasattr(features, "best") and hasattr(features, "digest"):
+            return features  # type: ignore[no-any-return]
+        else:
+            array = finite_array("features", features, "(n_arms, dim)", 2)
+        key = (array.shape, array.tobytes())
+        with self._lock:
+            known = self._sets.get(key)
+            if known is None:
+                known = self._sets[key] = FiniteActions(array.copy())
+            return known
+
+
+def check_methods(policy: object, example: str, methods: tuple[str, ...]) -> None:
+    """Refuse what is not a policy."""
+    for method in methods:
+        if isinstance(policy, type) or not callable(getattr(policy, method, None)):
+            raise InvalidInputError(
+                f"policy must be a policy such as {example}; got {policy!r}, which has no method {method} of its own. "
+                f"A policy inherits from duelist.policies.Policy."
+            )
+
+
+def _saved_policy(saved: dict[str, Any], agent: str) -> Any:
+    if saved["policy"] is None:
+        raise SavedStateError(
+            f"the saved agent plays {saved['policy_name']}, which is not one of duelist's policies, or has a part that is not, "
+            f"and is not in the file. Pass it: {agent}.load(path, policy={saved['policy_name']}(...))."
+        )
+    return policy_from_mapping(saved["policy"])

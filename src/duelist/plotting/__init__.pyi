@@ -1,0 +1,11 @@
+from duelist.plotting.families import family_figure as family_figure
+from duelist.plotting.paper import PaperFigure as PaperFigure
+from duelist.plotting.paper import alpha_figures as alpha_figures
+from duelist.plotting.paper import comparison_figures as comparison_figures
+from duelist.plotting.paper import sweep_figures as sweep_figures
+from duelist.plotting.regret import regret_figure as regret_figure
+from duelist.plotting.style import MissingMatplotlibError as MissingMatplotlibError
+from duelist.plotting.style import require_matplotlib as require_matplotlib
+from duelist.plotting.style import save_figure as save_figure
+from duelist.plotting.theory import bounds_figure as bounds_figure
+from duelist.plotting.theory import decomposition_figure as decomposition_figure

@@ -1,0 +1,12 @@
+from duelist.policies.algorithms.colstim import CoLSTIM as CoLSTIM
+from duelist.policies.algorithms.fgts import FGTS as FGTS
+from duelist.policies.algorithms.finite_models import FiniteModels as FiniteModels
+from duelist.policies.algorithms.foresight import Foresight as Foresight
+from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS as ListwiseFGTS
+from duelist.policies.algorithms.maxinp import MaxInP as MaxInP
+from duelist.policies.algorithms.maxpairucb import MaxPairUCB as MaxPairUCB
+from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS as NonlinearFGTS
+from duelist.policies.algorithms.stad import StaD as StaD
+from duelist.policies.algorithms.supcolstim import SupCoLSTIM as SupCoLSTIM
+from duelist.policies.algorithms.uniform import Uniform as Uniform
+from duelist.policies.algorithms.vacdb import VACDB as VACDB

@@ -1,0 +1,70 @@
+"""Uniform: two different arms at random. Learns nothing; the floor under every comparison.
+
+Every arm gets a random number named by its content, and the two largest play: a uniform ordered pair of distinct arms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from duelist.actions.finite import ActionSet
+from duelist.core.lanes import Problem
+from duelist.core.stored_names import stored
+from duelist.core.streams import Streams
+from duelist.history.duels import Duels, duels_between
+from duelist.policies.base import Policy
+from duelist.policies.parts.same_arm import require_finite
+from duelist.typing import FloatArray, IntArray
+
+
+@stored("uniform-state")
+class UniformState(NamedTuple):
+    """How many pairs were asked for: it names the next random numbers."""
+
+    asked: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(Policy[UniformState]):
+    """Play two different arms, uniformly at random.
+
+    Example:
+        >>> import duelist
+        >>> env = duelist.LinearDuels(dim=5, arms=8)
+        >>> duelist.simulate(duelist.Uniform(), env, rounds=10, trials=2, seed=0).regret.shape
+        (2, 10)
+    """
+
+    def start(self, problem: Problem, streams: Streams) -> UniformState:  # noqa: ARG002 - a policy's signature
+        """Nothing asked yet."""
+        return UniformState(0)
+
+    def choose(self, state: UniformState, actions: ActionSet, streams: Streams) -> tuple[Duels, UniformState]:
+        """A pair of different arms in every lane."""
+        finite = require_finite(self, actions)
+        priority = finite.random_priority(streams, "uniform pair", state.asked)
+        order = np.argsort(-priority, axis=1, kind="stable")
+        return duels_between(finite, order[:, 0], order[:, 1]), UniformState(state.asked + 1)
+
+    def learn(
+        self,
+        state: UniformState,
+        actions: ActionSet,  # noqa: ARG002 - a policy's signature
+        duels: Duels,  # noqa: ARG002
+        outcomes: IntArray,  # noqa: ARG002
+    ) -> UniformState:
+        """Nothing to learn."""
+        return state
+
+    def pair_probability(
+        self,
+        state: UniformState,  # noqa: ARG002 - every state plays alike
+        actions: ActionSet,
+        duels: Duels,  # noqa: ARG002 - and every pair
+    ) -> FloatArray:
+        """(lanes,) how likely this pair was, in this order: 1 / (K (K - 1))."""
+        n_arms = require_finite(self, actions).n_arms
+        return np.full(actions.lanes, 1.0 / (n_arms * (n_arms - 1)))

@@ -1,0 +1,219 @@
+"""What the confidence-bound policies share: the fit, the matrix behind the widths, and how they are carried along.
+
+    theta_hat = argmin lambda_fit/2 |theta|^2 + sum_i log(1 + exp(-y_i <theta, z_i>)),
+    M         = lambda I + sum_i z_i z_i^T             (global widths)
+    H         = lambda I + sum_i s'(<theta_hat, z_i>) z_i z_i^T   (local widths),
+
+and the width of a pair is |x - y| in the norm of M^-1 or H^-1. lambda_fit is lambda unless it is given. The ridge makes the fit
+finite on separable data, and the fit starts from the last one, so two Newton iterations are the rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.core.checks import one_of, whole_number
+from duelist.core.errors import InvalidInputError
+from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
+from duelist.core.stored_names import Fields, nest, stored
+from duelist.core.streams import Streams
+from duelist.history.duels import Duels
+from duelist.history.history import History
+from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, refit_lanes
+from duelist.policies.base import Policy
+from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, require_finite, resolve_same_arm
+from duelist.typing import FloatArray, IntArray
+
+PAPER_RIDGE = 0.001
+
+
+# A number of rounds, or the d K that the theory of CoLSTIM asks for.
+WarmUp = int | Literal["theory"]
+
+
+def _fit_as_before(version: int, fields: Fields) -> Fields:  # noqa: ARG001 - there is one older version
+    """Version 1 had one ridge, in the fit and in the matrix."""
+    return {**fields, "fit_ridge": fields["ridge"]}
+
+
+@stored("ucb-settings", version=2, upgrade=_fit_as_before)
+class UCBSettings(NamedTuple):
+    """The settings of a run.
+
+    Attributes:
+        ridge: (lanes,) lambda, of the matrix behind the widths.
+        radius: (lanes,) confidence radius.
+        different: whether the two arms must differ.
+        fit_ridge: (lanes,) lambda_fit, of the fit.
+    """
+
+    ridge: FloatArray
+    radius: FloatArray
+    different: bool
+    fit_ridge: FloatArray
+
+
+@stored("fit-info")
+class FitInfo(NamedTuple):
+    """How the fits went: (lanes,) those that did not reach their tolerance."""
+
+    unconverged: FloatArray
+
+
+def _nest_settings(version: int, fields: Fields) -> Fields:
+    """Version 1 was flat, with the one ridge that the settings had then."""
+    return nest(settings=UCBSettings, info=FitInfo)(version, _fit_as_before(version, fields))
+
+
+@stored("ucb-state", version=2, upgrade=_nest_settings)
+class UCBState(NamedTuple):
+    """What a confidence-bound policy has learnt.
+
+    Attributes:
+        history: every duel learnt so far.
+        theta: (lanes, dim) the regularised maximum likelihood estimate.
+        gram: (lanes, dim, dim) M.
+        whitener: (lanes, dim, dim) inverse Cholesky factor of the matrix behind the widths.
+        asked: pairs asked for so far; it names the next random numbers.
+        settings: one number per lane.
+        info: how the fits went.
+    """
+
+    history: History
+    theta: FloatArray
+    gram: FloatArray
+    whitener: FloatArray
+    asked: int
+    settings: UCBSettings
+    info: FitInfo
+
+    @property
+    def bounds(self) -> Bounds:
+        """What kernels read."""
+        return Bounds(self.theta, self.whitener, self.settings.radius)
+
+
+def check_ucb(radius: PerLane, ridge: PerLane, same_arm: str, fit_ridge: PerLane | None = None, warmup: WarmUp = 0) -> None:
+    """Check the hyper-parameters that all of these policies have."""
+    check_per_lane("radius", radius, at_least=0.0)
+    check_per_lane("ridge", ridge, above=0.0)
+    if fit_ridge is not None:
+        check_per_lane("fit_ridge", fit_ridge, above=0.0)
+    if isinstance(warmup, str):
+        one_of("warmup", warmup, ("theory",))
+    else:
+        whole_number("warmup", warmup)
+    check_same_arm(same_arm, BOUNDS)
+
+
+def must_differ(same_arm: str, problem: Problem) -> bool:
+    """Whether the two arms must differ in this problem."""
+    return resolve_same_arm(same_arm, BOUNDS, live=problem.live) is SameArm.DIFFERENT
+
+
+def start_ucb(problem: Problem, radius: PerLane, ridge: PerLane, same_arm: str, fit_ridge: PerLane | None = None) -> UCBState:
+    """Nothing learnt: theta = 0 and M = lambda I."""
+    lanes, dim = problem.lanes, problem.dim
+    column = per_lane("ridge", ridge, lanes)
+    fit_column = column.copy() if fit_ridge is None else per_lane("fit_ridge", fit_ridge, lanes)
+    identity = np.broadcast_to(np.eye(dim), (lanes, dim, dim))
+    return UCBState(
+        history=History.start(lanes=lanes, dim=dim),
+        theta=np.zeros((lanes, dim)),
+        gram=identity * column[:, None, None],
+        whitener=identity / np.sqrt(column)[:, None, None],
+        asked=0,
+        settings=UCBSettings(column, per_lane("radius", radius, lanes), must_differ(same_arm, problem), fit_column),
+        info=FitInfo(np.zeros(lanes)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCBPolicy(Policy[UCBState]):
+    """A policy that fits and whitens, and chooses in its own way.
+
+    Args:
+        radius: confidence radius; a sequence is one per lane.
+        ridge: lambda, of M; the paper uses 0.001.
+        same_arm: whether an arm may meet itself: "allow", "different", or "auto": allow in simulation and not live.
+        fit_ridge: lambda_fit, of the fit; None for that of M. It must be above 0, or separable duels have no fit.
+        warmup: rounds of random pairs first; "theory" for d K.
+    """
+
+    radius: PerLane
+    ridge: PerLane = 2.0
+    same_arm: str = "auto"
+    fit_ridge: PerLane | None = None
+    warmup: WarmUp = 0
+
+    def __post_init__(self) -> None:
+        check_ucb(self.radius, self.ridge, self.same_arm, self.fit_ridge, self.warmup)
+
+    def start(self, problem: Problem, streams: Streams) -> UCBState:  # noqa: ARG002 - a policy's signature
+        """Nothing learnt: every arm is promising."""
+        return start_ucb(problem, self.radius, self.ridge, self.same_arm, self.fit_ridge)
+
+    def learn(self, state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> UCBState:
+        """Append the outcomes and fit again."""
+        return learn_ucb(state, actions, duels, outcomes, local=False)
+
+    def report(self, state: UCBState) -> dict[str, FloatArray]:
+        """Fits that did not converge, and how many distinct contrasts a fit reads."""
+        return report_ucb(state)
+
+
+def duel_counts(history: History) -> DuelCounts:
+    """What a fit reads of a history, without a copy: valid until the next duel."""
+    statistics = history.live_statistics
+    return DuelCounts(statistics.contrasts, statistics.totals, statistics.losses, statistics.n_rows)
+
+
+def learn_ucb(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntArray, *, local: bool) -> UCBState:
+    """Append the outcomes and fit again; `local` whitens the curvature at the fit instead of M."""
+    history = state.history.append(actions, duels, outcomes)
+    fit = Fit(state.theta.copy(), state.whitener.copy(), state.gram.copy(), state.info.unconverged.copy())
+    ridges = Ridges(state.settings.fit_ridge, state.settings.ridge)
+    refit_lanes(fit, duels.contrast, duel_counts(history), ridges, local)
+    return state._replace(history=history, theta=fit.theta, gram=fit.gram, whitener=fit.whitener, info=FitInfo(fit.unconverged))
+
+
+def report_ucb(state: UCBState) -> dict[str, FloatArray]:
+    """Fits that did not converge, and how many distinct contrasts a fit reads."""
+    return {
+        "unconverged_fits": state.info.unconverged,
+        "distinct_contrasts": state.history.live_statistics.n_rows.astype(np.float64),
+    }
+
+
+def offer_candidates(policy: object, actions: ActionSet, theta: FloatArray, streams: Streams, asked: int) -> Candidates:
+    """Arms and their random priorities, which break ties by content and not by row.
+
+    Arms must be of the lanes and the dimension of theta (lanes, ..., dim): kernels would read beyond other ones.
+    """
+    finite = require_finite(policy, actions)
+    if (finite.lanes, finite.dim) != (theta.shape[0], theta.shape[-1]):
+        raise InvalidInputError(
+            f"the action set must have {theta.shape[0]} lane(s) of dimension {theta.shape[-1]}; got {finite.lanes} of "
+            f"dimension {finite.dim}. Offer arms of the shape that the policy was started with."
+        )
+    return Candidates(finite.columns, finite.random_priority(streams, "ties", asked))
+
+
+def warm_up_rounds(warmup: WarmUp, actions: FiniteActions) -> int:
+    """How many rounds of random pairs come first: as asked for, or d K."""
+    return actions.dim * actions.n_arms if isinstance(warmup, str) else warmup
+
+
+def random_pairs(candidates: Candidates) -> tuple[IntArray, IntArray]:
+    """Rows of two different arms, uniformly at random: the two largest of independent uniform numbers."""
+    order = np.argsort(-candidates.priority, axis=1, kind="stable")
+    return order[:, 0], order[:, 1]
+
+
+def new_pairs(lanes: int) -> tuple[IntArray, IntArray]:
+    """Room for the rows of the first and of the second arm, for a kernel to fill."""
+    return np.empty(lanes, dtype=np.int64), np.empty(lanes, dtype=np.int64)

@@ -1,0 +1,9 @@
+from duelist.preferences.links import WinLaw as WinLaw
+from duelist.preferences.links import win_law as win_law
+from duelist.preferences.logistic import win_probability as win_probability
+from duelist.preferences.plackett_luce import RankingError as RankingError
+from duelist.preferences.plackett_luce import checked_ranking as checked_ranking
+from duelist.preferences.plackett_luce import sample_ranking as sample_ranking
+from duelist.preferences.ties import BothBad as BothBad
+from duelist.preferences.ties import Davidson as Davidson
+from duelist.preferences.ties import RaoKupper as RaoKupper

@@ -1,0 +1,193 @@
+"""From the results of the paper's experiments to their report: verdicts, tables, figures, settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from duelist.experiments.sweep.code_digest import versions
+from duelist.experiments.sweep.runner import Results
+from duelist.experiments.sweep.series import PAPER_ALPHA, Series, extract_series, select
+from duelist.plotting.paper import PaperFigure, alpha_figures, comparison_figures, sweep_figures
+from duelist.reports.claims import (
+    LARGE_MARGIN,
+    NO_COST_RATIO,
+    ROBUST_RATIO,
+    SUBSTANTIAL_RATIO,
+    Verdict,
+    figure1_verdicts,
+    figure2_verdicts,
+    warm_up_verdicts,
+)
+from duelist.reports.document import Report, Section
+from duelist.reports.tables import ReportTable, final_table, tuning_table, verdict_table
+
+_REFERENCE = f"FGTS with exact sampling at alpha = {PAPER_ALPHA:g}"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The report, its figures and its verdicts."""
+
+    report: Report
+    figures: list[PaperFigure]
+    verdicts: list[Verdict]
+
+
+def reproduction_report(results: Mapping[str, Results], *, command: str, seconds: float) -> Reproduction:
+    """Write the report of "figure1" with "appendix", of "figure2", or of all three.
+
+    Args:
+        results: complete results by spec name.
+        command: the command line.
+        seconds: wall time of all runs.
+    """
+    sections: list[Section] = []
+    verdicts: list[Verdict] = []
+    figure1: list[Series] = []
+    if "figure1" in results:
+        figure1 = extract_series(results["figure1"].spec, results["figure1"].table)
+        verdicts += figure1_verdicts(figure1)
+        sections.append(_comparison_section("Figure 1", results["figure1"], figure1))
+    if "appendix" in results:
+        appendix = extract_series(results["appendix"].spec, results["appendix"].table)
+        own = [one for one in figure1 if one.policy == "FGTS"]
+        verdicts += warm_up_verdicts(figure1 + appendix)
+        sections.append(_comparison_section("Appendix: further baselines", results["appendix"], own + appendix))
+    if "figure2" in results:
+        figure2 = extract_series(results["figure2"].spec, results["figure2"].table)
+        verdicts += figure2_verdicts(figure2)
+        sections.append(_alpha_section("Figure 2", results["figure2"], figure2))
+    head = Section("What did and did not reproduce", _summary(verdicts, list(results.values())), [verdict_table(verdicts)])
+    tail = settings_sections(results, command, seconds)
+    report = Report("FGTS.CDB: the paper's experiments, run again", [head, *sections, *tail])
+    return Reproduction(report, [figure for section in sections for figure in section.figures], verdicts)
+
+
+def sweep_report(results: Results, *, command: str, seconds: float) -> Reproduction:
+    """The report of any other sweep: tables, figures and settings, without verdicts on the paper."""
+    spec = results.spec
+    series = extract_series(spec, results.table)
+    first = series[0]
+
+    def reference(one: Series) -> Series | None:
+        return next(iter(select(series, environment=one.environment)), None)
+
+    against = f"{first.label} ({first.setting_text})" if first.setting else first.label
+    tables = [final_table("Final regret", _sort_by_environment(series), reference, against)]
+    if any(policy.tune for policy in spec.policies):
+        tables.append(tuning_table(extract_series(spec, results.table, stage="tune"), spec.tuning.criterion))
+    figures = sweep_figures(spec.name, spec.title, series)
+    section = Section("Results", _instances(results), tables, figures)
+    tail = settings_sections({spec.name: results}, command, seconds)
+    return Reproduction(Report(spec.title or spec.name, [section, *tail]), figures, [])
+
+
+def _comparison_section(heading: str, results: Results, series: list[Series]) -> Section:
+    spec = results.spec
+    tuning = extract_series(spec, results.table, stage="tune")
+    paper_values = sorted(
+        {value for policy in spec.policies for grids in policy.tune.values() for value in grids.get("paper", ())}
+    )
+    figures = comparison_figures(spec.name, spec.title, series, tuning, paper_values)
+    exact = next((one.label for one in series if one.policy == "FGTS"), "")
+
+    def reference(one: Series) -> Series | None:
+        return next(iter(select(series, label=exact, environment=one.environment)), None)
+
+    tables = [final_table(f"{heading}: final regret", _sort_by_environment(series), reference, _REFERENCE)]
+    if tuning:
+        tables.append(tuning_table(tuning, spec.tuning.criterion))
+    return Section(heading, _instances(results), tables, figures)
+
+
+def _alpha_section(heading: str, results: Results, series: list[Series]) -> Section:
+    def reference(one: Series) -> Series | None:
+        exact = series[0].label
+        return next(iter(select(series, label=exact, environment=one.environment, alpha=PAPER_ALPHA)), None)
+
+    tables = [final_table(f"{heading}: final regret", _sort_by_environment(series), reference, _REFERENCE)]
+    return Section(heading, _instances(results), tables, alpha_figures(results.spec.name, results.spec.title, series))
+
+
+def _sort_by_environment(series: list[Series]) -> list[Series]:
+    places = list(dict.fromkeys(str(one.environment) for one in series))
+    return sorted(series, key=lambda one: places.index(str(one.environment)))
+
+
+def _instances(results: Results) -> list[str]:
+    spec = results.spec
+    text = (
+        f"{spec.trials} trials of {spec.rounds} rounds, seed {spec.seed}: every policy plays the same instances with the "
+        f"same noise."
+    )
+    if any(policy.tune for policy in spec.policies):
+        first, last = spec.tuning.first_trial, spec.tuning.first_trial + spec.tuning.trials - 1
+        text += (
+            f" Tuned parameters are chosen by the {spec.tuning.criterion} final regret over {spec.tuning.trials} other "
+            f"instances (trials {first} to {last})."
+        )
+    return [text]
+
+
+def _summary(verdicts: Sequence[Verdict], results: Sequence[Results]) -> list[str]:
+    paragraphs = []
+    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
+        by_outcome: dict[str, list[str]] = {}
+        for verdict in verdicts:
+            if verdict.claim == claim:
+                by_outcome.setdefault(verdict.outcome, []).append(verdict.conditions)
+        outcomes = [f"{outcome.capitalize()}: {' | '.join(conditions)}." for outcome, conditions in by_outcome.items()]
+        paragraphs.append(f"“{claim}.” {' '.join(outcomes)}")
+    paragraphs.append(
+        f"The paper prints no numbers, so its words are given thresholds. A large margin: the best baseline's mean regret is "
+        f"at least {LARGE_MARGIN:g} times that of FGTS.CDB and the paired 95 % interval excludes zero. Robust in alpha: the "
+        f"worst mean is at most {ROBUST_RATIO:g} times the best. Doing well at alpha = 0: at most {NO_COST_RATIO:g} times the "
+        f"mean at alpha = {PAPER_ALPHA:g}. Smallest sd: smaller than every baseline's. As well as a warm-up: of the two means "
+        f"the larger is at most {SUBSTANTIAL_RATIO:g} times the smaller, or the paired interval has zero in it: too few trials "
+        f"to tell also count as no impact. On the paper's grids CoLSTIM counts as the paper tunes it, by its perturbation; "
+        f"rows with another tuned parameter are in the tables only."
+    )
+    if any(one.spec.rounds < 2500 or one.spec.trials < 30 for one in results):
+        paragraphs.append(
+            "This run is smaller than the paper's 2500 rounds and 30 trials: its verdicts are about this size, not about the "
+            "paper."
+        )
+    return paragraphs
+
+
+def settings_sections(results: Mapping[str, Results], command: str, seconds: float, listing: str = "") -> list[Section]:
+    """Sections with settings, versions and times; `listing` replaces the specs where those would be too long."""
+    rows = [
+        (
+            one.spec.id,
+            one.spec.hash,
+            str(one.spec.seed),
+            str(one.computed),
+            str(one.reused),
+            f"{one.seconds:.1f} s",
+            f"{one.block_seconds:.1f} s",
+        )
+        for one in results.values()
+    ]
+    times = ReportTable(
+        "Experiments",
+        ("experiment", "hash", "seed", "blocks computed", "blocks reused", "wall time", "processor time"),
+        tuple(rows),
+        "A block that an earlier or interrupted run had finished is reused; its processor time is counted, its wall time is "
+        "not. Drawing is not in these times.",
+    )
+    versions_ = ReportTable("Versions", ("what", "version"), tuple(versions().items()))
+    problems = [f"Computed again: {problem}" for one in results.values() for problem in one.problems]
+    specs: dict[str, Any] = {name: one.spec.to_mapping() for name, one in results.items()}
+    return [
+        Section(
+            "Settings, versions and time",
+            [f"Time taken: {seconds:.0f} s for computing, the figures not counted.", *problems],
+            [times, versions_],
+        ),
+        Section("Command", listing=command),
+        Section("Specs", listing=listing or json.dumps(specs, indent=1)),
+    ]

@@ -1,0 +1,17 @@
+from duelist.service.app import create_app as create_app
+from duelist.service.bootstrap import add_demo as add_demo
+from duelist.service.bootstrap import bound_socket as bound_socket
+from duelist.service.bootstrap import check_key as check_key
+from duelist.service.bootstrap import embedder_from as embedder_from
+from duelist.service.bootstrap import first_key as first_key
+from duelist.service.bootstrap import freeze_gc as freeze_gc
+from duelist.service.bootstrap import is_shared as is_shared
+from duelist.service.bootstrap import open_journal as open_journal
+from duelist.service.bootstrap import warm_up as warm_up
+from duelist.service.client import Ask as Ask
+from duelist.service.client import Client as Client
+from duelist.service.client import per_item as per_item
+from duelist.service.local import local_service as local_service
+from duelist.service.settings import ServiceSettings as ServiceSettings
+from duelist.service.settings import shipped_embedders as shipped_embedders
+from duelist.service.store import Store as Store

@@ -1,0 +1,1 @@
+"""One arena: its items, commands, events and decisions."""

@@ -1,0 +1,243 @@
+"""An arena: the fold over its events.
+
+`duelist.service.arena.commands` decides which event happens; `apply` changes the arena by it. The journal stands between the
+two, so a restart is the same fold again. Time is a number in each event and never read here: replaying needs no clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import NamedTuple
+
+from duelist.service.arena.decisions import (
+    ASKED,
+    IMPORTED,
+    NO_VOTER,
+    SETTLED,
+    UNDOABLE,
+    WAITING,
+    Decision,
+    DecisionLog,
+    NewDecision,
+)
+from duelist.service.arena.events import Body
+from duelist.service.arena.items import Item, ItemTable
+from duelist.service.arena.learner import Learner
+from duelist.service.arena.outcomes import OUTCOMES, Outcome
+from duelist.service.arena.spec import ArenaSpec, FeatureKind, TieKind
+from duelist.service.errors import NotFoundError
+
+_REMEMBERED_REQUESTS = 10_000
+
+
+class ArenaSummary(NamedTuple):
+    """What the service says about an arena, in the words of its API."""
+
+    id: str
+    name: str
+    question: str
+    features: FeatureKind
+    dim: int
+    embedder: str
+    policy: str
+    items: int
+    active_items: int
+    asks: int
+    votes: int
+    ties: TieKind
+    undo_seconds: float
+    seed: int
+
+
+class ListedItem(NamedTuple):
+    """An item, and whether it is active."""
+
+    item: Item
+    active: bool
+
+
+class Arena:
+    """Items, the decisions about them, and what was learnt from those.
+
+    Attributes:
+        spec: settings.
+        table: items.
+        log: decisions.
+        learner: the live lane.
+        voters: name -> number.
+        batches: imported batches: name -> number of votes.
+        revision: grows with every event; caches are keyed by it.
+        undoable: answers that may still be undone: decision -> when told, oldest first.
+        undoable_by: voter number -> the one answer that this voter may still undo.
+        asked_for: request ids of the latest asks -> decision: a repeated request gets the same pair.
+    """
+
+    def __init__(self, spec: ArenaSpec) -> None:
+        self.spec = spec
+        self.table = ItemTable(spec.id)
+        self.log = DecisionLog()
+        self.learner = Learner(spec, self.table)
+        self.voters: dict[str, int] = {}
+        self.batches: dict[str, int] = {}
+        self.revision = 0
+        self.undoable: dict[int, int] = {}
+        self.undoable_by: dict[int, int] = {}
+        self.asked_for: dict[str, int] = {}
+        self._learnt_outcomes = frozenset(spec.learnt_outcomes)
+
+    def apply(self, kind: str, body: Body) -> None:
+        """Change the arena by an event."""
+        if self.undoable:
+            self.settle(body["at"])
+        _APPLY[kind](self, body)
+        self.revision += 1
+
+    def settle(self, at: int) -> None:
+        """Learn the answers whose time for undoing is over. Doing so early or late gives the same state."""
+        while self.undoable:
+            number, told_at = next(iter(self.undoable.items()))
+            if told_at + self.spec.undo_ms > at:
+                break
+            self._settle_one(number)
+
+    def decision(self, decision_id: str) -> Decision:
+        """The decision of that id."""
+        number, _, token = decision_id.partition("-")
+        if token and number.isdecimal() and number.isascii():
+            with contextlib.suppress(IndexError):
+                decision = self.log[int(number)]
+                if decision.source == ASKED and decision.id == decision_id:
+                    return decision
+        raise NotFoundError(f"arena {self.spec.id!r} has no ask {decision_id!r}. Use the id that the ask returned.")
+
+    @property
+    def n_learnable(self) -> int:
+        """Answers that the policy learns, those that can still be undone included."""
+        return self.log.count(*self.spec.learnt_outcomes)
+
+    @property
+    def n_votes(self) -> int:
+        """Answers other than skips."""
+        return self.log.count(Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD)
+
+    def summary(self) -> ArenaSummary:
+        """The settings and the counts."""
+        spec = self.spec
+        return ArenaSummary(
+            id=spec.id,
+            name=spec.name,
+            question=spec.question,
+            features=spec.features,
+            dim=self.learner.lane.dim,
+            embedder=spec.embedder,
+            policy=str(spec.policy["kind"]),
+            items=len(self.table.items),
+            active_items=len(self.table.active),
+            asks=len(self.log),
+            votes=self.n_votes,
+            ties=spec.ties,
+            undo_seconds=spec.undo_ms / 1000,
+            seed=spec.seed,
+        )
+
+    def listed_item(self, number: int) -> ListedItem:
+        """The item of that number."""
+        return ListedItem(self.table.items[number], number not in self.table.retired)
+
+    def listed_items(self) -> list[ListedItem]:
+        """All items, in the order in which they were added."""
+        return [self.listed_item(number) for number in range(len(self.table.items))]
+
+    def _apply_added(self, body: Body) -> None:
+        self.table.add([Item.from_plain(plain) for plain in body["items"]])
+        dim = self.spec.dim_for(len(self.table.items))
+        if dim != self.learner.lane.dim:
+            self.learner.start_again(dim, [self.log[number] for number in self.learner.learnt])
+
+    def _apply_retired(self, body: Body) -> None:
+        self.table.set_retired(body["item"], retired=True)
+
+    def _apply_returned(self, body: Body) -> None:
+        self.table.set_retired(body["item"], retired=False)
+
+    def _apply_asked(self, body: Body) -> None:
+        learner = self.learner
+        offer = learner.offer(body.get("features"))
+        learner.commit(offer)
+        probability, explored = body["probability"], body["explored"]
+        number = self.log.append(
+            NewDecision(
+                body["token"],
+                body["first"],
+                body["second"],
+                body["flipped"],
+                ASKED,
+                body["at"],
+                body["line_up"],
+                math.nan if probability is None else probability,
+                math.nan if explored is None else explored,
+                body["drawn"],
+            )
+        )
+        if "request" in body:
+            self.asked_for[body["request"]] = number
+            if len(self.asked_for) > _REMEMBERED_REQUESTS:
+                del self.asked_for[next(iter(self.asked_for))]
+        if learner.request_features is not None:
+            learner.request_features.keep(number, offer.members, offer.actions)
+
+    def _apply_told(self, body: Body) -> None:
+        number, voter = body["number"], body.get("voter", "")
+        index = self.voters.setdefault(voter, len(self.voters)) if voter else NO_VOTER
+        if index in self.undoable_by:
+            # A voter's earlier answer stands as soon as the same voter gives another.
+            self._settle_one(self.undoable_by[index])
+        undoable = voter and self.spec.undo_ms > 0
+        self.log.set_told(number, OUTCOMES[body["outcome"]], body["at"], index, UNDOABLE if undoable else SETTLED)
+        if undoable:
+            self.undoable[number] = body["at"]
+            self.undoable_by[index] = number
+        else:
+            self._learn(self.log[number])
+
+    def _apply_undone(self, body: Body) -> None:
+        number = body["number"]
+        del self.undoable[number]
+        del self.undoable_by[self.log[number].voter]
+        self.log.set_told(number, Outcome.OPEN, 0, NO_VOTER, WAITING)
+
+    def _apply_imported(self, body: Body) -> None:
+        self.batches[body["batch"]] = len(body["votes"])
+        at, roster = body["at"], len(self.table.rosters) - 1
+        for first, second, outcome in body["votes"]:
+            number = self.log.append(NewDecision(0, first, second, False, IMPORTED, at, roster, explored=0.0))
+            self.log.set_told(number, OUTCOMES[outcome], at, NO_VOTER, SETTLED)
+            self._learn(self.log[number])
+
+    def _settle_one(self, number: int) -> None:
+        """An answer can no longer be undone: learn it."""
+        self.log.set_settled(number)
+        decision = self.log[number]
+        del self.undoable[number]
+        del self.undoable_by[decision.voter]
+        self._learn(decision)
+
+    def _learn(self, decision: Decision) -> None:
+        learner = self.learner
+        if decision.outcome in self._learnt_outcomes:
+            learner.learn(decision)
+            learner.learnt.append(decision.number)
+        if learner.request_features is not None:
+            learner.request_features.settle(decision)
+
+
+_APPLY = {
+    "added": Arena._apply_added,
+    "retired": Arena._apply_retired,
+    "returned": Arena._apply_returned,
+    "asked": Arena._apply_asked,
+    "told": Arena._apply_told,
+    "undone": Arena._apply_undone,
+    "imported": Arena._apply_imported,
+}

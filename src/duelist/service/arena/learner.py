@@ -1,0 +1,144 @@
+"""What an arena has learnt: its live lane, and the action sets that the lane chooses from and learns from."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from duelist.actions.finite import FiniteActions
+from duelist.core.errors import NonFiniteError
+from duelist.core.lanes import Problem
+from duelist.history.duels import Duels
+from duelist.live.lane import LiveLane, Proposal
+from duelist.policies.base import Policy
+from duelist.policies.codec import policy_from_mapping
+from duelist.service.arena.decisions import Decision
+from duelist.service.arena.items import ItemTable
+from duelist.service.arena.outcomes import SIGNS
+from duelist.service.arena.request_features import RequestFeatures
+from duelist.service.arena.spec import ArenaSpec
+from duelist.service.errors import ConflictError, RefusedError
+
+RequestedFeatures = Mapping[str, Sequence[float]]
+
+
+class Offer(NamedTuple):
+    """What an ask may choose from.
+
+    Attributes:
+        actions: a row per item.
+        members: the number of the item of each row.
+    """
+
+    actions: FiniteActions
+    members: tuple[int, ...]
+
+
+class Learner:
+    """The live lane of an arena, with the action set of every roster.
+
+    Args:
+        spec: settings of the arena.
+        table: its items.
+    """
+
+    def __init__(self, spec: ArenaSpec, table: ItemTable) -> None:
+        self._spec, self._table = spec, table
+        self.lane = new_lane(policy_from_mapping(spec.policy), spec, dim=spec.dim_for(0), generation=0)
+        self.asks = 0  # in this generation of the lane
+        self.learnt: list[int] = []  # decisions in the order in which the lane learnt them
+        self.request_features = RequestFeatures(spec.dim) if spec.features == "request" else None
+        # The arena shows a neighbour instead of the same item twice, which no policy includes in its probabilities.
+        self._may_repeat = spec.policy.get("same_arm") == "allow"
+        self._offers: dict[int, Offer] = {}
+
+    def offer(self, features: RequestedFeatures | None) -> Offer:
+        """What an ask may choose from."""
+        if self.request_features is None:
+            if features is not None:
+                raise RefusedError("this arena knows its items' features; an ask must not bring its own.")
+            version = len(self._table.rosters) - 1
+            return self._offers.get(version) or self._roster(version)
+        if features is None:
+            raise RefusedError("this arena needs the features of at least two items with every ask.")
+        return Offer(*self.request_features.offered(self._table, features))
+
+    def _roster(self, version: int) -> Offer:
+        """The active items of that version."""
+        members = self._table.rosters[version]
+        if len(members) < 2:
+            raise ConflictError(
+                f"arena {self._spec.id!r} has {len(members)} active item(s); a duel needs two. Add items first."
+            )
+        offer = self._offers[version] = Offer(FiniteActions(self._table.features(members, self.lane.dim)), members)
+        return offer
+
+    def propose(self, offer: Offer) -> Proposal[Duels]:
+        """The pair to show next. Changes nothing until `commit`."""
+        try:
+            return self.lane.propose_distinct(offer.actions)
+        except NonFiniteError as error:
+            raise ConflictError(
+                f"{self._spec.policy['kind']} cannot choose with these features and settings: {error}"
+            ) from error
+
+    def commit(self, offer: Offer) -> None:
+        """Move the lane along: a pair of this offer was shown.
+
+        The event says which pair. It is computed again only for the random state that follows; a newer version may not be able
+        to repeat an old choice.
+        """
+        with contextlib.suppress(NonFiniteError):
+            self.lane.commit(self.lane.propose(offer.actions))
+            self.asks += 1
+
+    def probability(self, proposal: Proposal[Duels]) -> float | None:
+        """Estimated probability of the unordered pair; None where unknown."""
+        if self._may_repeat:
+            return None
+        both = self.lane.policy.unordered_probability(proposal.state, proposal.actions, proposal.shown)[0]
+        return None if math.isnan(both) else round(float(both), 9)
+
+    def explored(self, proposal: Proposal[Duels], offer: Offer) -> float | None:
+        """Share of the pair that is not among the two leading items; None where the policy has no estimate."""
+        utilities = self.lane.policy.estimated_utilities(proposal.state, offer.actions)[0]
+        if np.isnan(utilities).any():
+            return None
+        leading = np.argsort(-utilities, kind="stable")[:2]
+        return 1.0 - 0.5 * ((proposal.shown.first[0] in leading) + (proposal.shown.second[0] in leading))
+
+    def learn(self, decision: Decision) -> None:
+        """Learn an answer."""
+        first, second = decision.first, decision.second
+        offer = self._offers.get(decision.roster)
+        if offer is None or first not in offer.members or second not in offer.members:
+            offer = self._offer_of(decision)
+        actions, members = offer
+        self.lane.learn_rows(actions, members.index(first), members.index(second), SIGNS[decision.outcome])
+
+    def start_again(self, dim: int, learnt: Sequence[Decision]) -> None:
+        """Learn everything again in a larger dimension: items without features have one dimension each."""
+        self.lane = new_lane(self.lane.policy, self._spec, dim=dim, generation=self.lane.generation + 1)
+        self.asks = 0
+        self._offers.clear()
+        for decision in learnt:
+            self.learn(decision)
+
+    def _offer_of(self, decision: Decision) -> Offer:
+        """What a decision was chosen from; an imported vote may be about retired items, which then join in."""
+        if self.request_features is not None:
+            return Offer(*self.request_features.waiting[decision.number])
+        members = self._table.rosters[decision.roster]
+        if decision.first in members and decision.second in members:
+            return self._roster(decision.roster)
+        members = tuple(sorted({*members, decision.first, decision.second}))
+        return Offer(FiniteActions(self._table.features(members, self.lane.dim)), members)
+
+
+def new_lane(policy: Policy[Any], spec: ArenaSpec, *, dim: int, generation: int) -> LiveLane:
+    """A lane that has learnt nothing yet."""
+    return LiveLane(policy, Problem(dim=dim, live=True), seed=spec.seed, generation=generation)

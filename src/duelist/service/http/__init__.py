@@ -1,0 +1,1 @@
+"""Requests, pages and what stands before them."""

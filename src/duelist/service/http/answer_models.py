@@ -1,0 +1,248 @@
+"""What answers look like."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from duelist.service.arena.items import Format
+from duelist.service.arena.outcomes import Verdict
+from duelist.service.arena.spec import FeatureKind, TieKind
+from duelist.service.http.fields import Answer, Share, Whole
+from duelist.service.keys import Role
+
+
+class Fault(Answer):
+    """One thing that is wrong with a request."""
+
+    where: str = Field(description="The place, such as body.items.0.name.")
+    message: str
+
+
+class Problem(Answer):
+    """Why a request was refused. Nothing was changed."""
+
+    title: str
+    detail: str = Field(description="What was expected, what came, and what to do.")
+    faults: list[Fault] = Field(default_factory=list, description="Each fault of a request that does not fit the schema.")
+
+
+class ItemInfo(Answer):
+    """An item."""
+
+    id: str
+    name: str
+    content: str
+    format: Format
+    active: bool
+    features: list[float]
+
+
+class ItemList(Answer):
+    """Items in the order they were added."""
+
+    items: list[ItemInfo]
+
+
+class ArenaInfo(Answer):
+    """An arena."""
+
+    id: str
+    name: str
+    question: str
+    features: FeatureKind
+    dim: Whole = Field(description="Length of a feature vector at present.")
+    embedder: str
+    policy: str
+    items: Whole
+    active_items: Whole
+    asks: Whole
+    votes: Whole = Field(description="Answers other than skips; imported ones included.")
+    ties: TieKind
+    undo_seconds: float
+    seed: Whole
+
+
+class ArenaList(Answer):
+    """The arenas that the key opens."""
+
+    arenas: list[ArenaInfo]
+
+
+class Candidate(Answer):
+    """One side of a pair, as a voter sees it."""
+
+    item: str
+    content: str
+    format: Format
+
+
+class AskInfo(Answer):
+    """A pair to show, left and right as drawn."""
+
+    id: str
+    arena: str
+    left: Candidate
+    right: Candidate
+    probability: Share | None = Field(description="Estimated probability with which the policy chose this pair.")
+    outcome: Verdict | None = Field(description="The answer, where there is one.")
+    asked_at: Whole = Field(description="Milliseconds since 1970, UTC.")
+
+
+class AnswerInfo(Answer):
+    """What became of an answer."""
+
+    id: str
+    outcome: Verdict
+    repeated: bool = Field(description="True where the same answer was given before: it still counts once.")
+    undo_until: Whole | None = Field(description="Until when it can be undone, milliseconds since 1970; null where it cannot.")
+
+
+class LeaderboardRow(Answer):
+    """An item's place. Utilities are in log-odds relative to the mean of the active items."""
+
+    rank: Whole
+    item: str
+    name: str
+    active: bool
+    utility: float
+    low: float
+    high: float
+    probability_best: Share
+    win_rate: Share = Field(description="Probability to be preferred to another active item drawn at random.")
+    shown: Whole
+    wins: Whole
+    losses: Whole
+    ties: Whole
+    both_bad: Whole
+
+
+class Leaderboard(Answer):
+    """Items by posterior mean utility, with intervals."""
+
+    arena: str
+    rows: list[LeaderboardRow]
+    level: Share = Field(description="Of the intervals low to high.")
+    votes: Whole = Field(description="Answers other than skips.")
+    answers_learnt: Whole = Field(
+        description="Answers the intervals are computed from: wins, and ties where the arena learns from them. Both bad is "
+        "counted, not learnt."
+    )
+    revision: Whole = Field(description="Grows with every event of the arena.")
+
+
+class PredictionRow(Answer):
+    """The posterior of an item with the features that were sent."""
+
+    item: str
+    utility: float = Field(description="Posterior mean in log-odds, relative to the mean of the items sent.")
+    low: float
+    high: float
+    probability_best: Share
+
+
+class Prediction(Answer):
+    """Items by posterior mean utility, best first."""
+
+    arena: str
+    rows: list[PredictionRow]
+    level: Share
+    revision: Whole
+
+
+class TimelineBucket(Answer):
+    """A stretch of time."""
+
+    start: Whole
+    votes: Whole
+    asks: Whole
+    explored: Share | None = Field(description="Mean over the pairs shown in it; null where it is unknown for all of them.")
+
+
+class Timeline(Answer):
+    """Votes and exploration over time."""
+
+    arena: str
+    width: Whole = Field(description="Of a bucket, milliseconds.")
+    buckets: list[TimelineBucket]
+    explored: Share | None = Field(
+        description="Share of all shown candidates that were not among the two leading items at the time, of the pairs for "
+        "which the policy had an estimate; null where there is none."
+    )
+    revision: Whole
+
+
+class ExplainedSide(Answer):
+    """One candidate of an explained pair."""
+
+    item: str
+    name: str
+    drawn: list[float] = Field(description="Utility under each of the two posterior draws that chose the pair.")
+    utility: float = Field(description="Posterior mean now, in log-odds relative to the mean of the two.")
+    low: float
+    high: float
+    probability_best: Share
+
+
+class ExplanationInfo(Answer):
+    """Why a pair was chosen."""
+
+    id: str
+    policy: str
+    left: ExplainedSide
+    right: ExplainedSide
+    probability_left_wins: Share
+    low: Share
+    high: Share
+    level: Share
+    pair_probability: Share | None
+    explored: Share | None
+    words: str
+
+
+class ImportInfo(Answer):
+    """What became of an import."""
+
+    batch: str
+    votes: Whole
+    repeated: bool = Field(description="True where the batch had been imported before.")
+
+
+class KeyInfo(Answer):
+    """A key, without its secret."""
+
+    id: str
+    role: Role
+    label: str
+    arena: str | None
+    created_at: Whole
+
+
+class MadeKey(KeyInfo):
+    """A new key. The secret is shown this once and never stored."""
+
+    secret: str
+
+
+class KeyList(Answer):
+    """All keys."""
+
+    keys: list[KeyInfo]
+
+
+class SessionInfo(Answer):
+    """What the caller may do."""
+
+    role: Role
+    arena: str | None = Field(description="The one arena that the key opens; null for all.")
+
+
+class Health(Answer):
+    """Whether the service works."""
+
+    status: Literal["ok"]
+    version: str
+    arenas: Whole
+    position: Whole = Field(description="Events in the journal.")
+    notes: list[str] = Field(description="What was found when the journal was opened, such as a torn last record.")

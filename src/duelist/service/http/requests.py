@@ -1,0 +1,121 @@
+"""From the models of requests to the values of the domain: features from texts, a policy from its description."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Sequence
+
+from duelist.core.checks import finite_array
+from duelist.core.errors import DuelistError
+from duelist.policies.codec import policy_from_mapping, to_mapping
+from duelist.policies.registry import duel_policies, policy_class, require_pairs
+from duelist.service.arena.identifiers import slug
+from duelist.service.arena.items import Item
+from duelist.service.arena.spec import ArenaSpec
+from duelist.service.embedding import Embedder
+from duelist.service.errors import RefusedError, UnavailableError
+from duelist.service.http.fields import LARGEST_FEATURE, MAX_DIM
+from duelist.service.http.request_models import NewArena, NewItem, PolicyChoice
+from duelist.version import __version__
+
+_log = logging.getLogger("duelist.service")
+_DEFAULT_EMBEDDER = "hashing"
+_NOT_SETTINGS = ("kind", "prior")
+
+
+def spec_of(request: NewArena, embedders: dict[str, Embedder]) -> ArenaSpec:
+    """The settings of the arena that a request describes."""
+    embedder = ""
+    dim = request.dim or 0
+    if request.features in ("given", "request"):
+        if request.dim is None:
+            raise RefusedError(f'an arena with features "{request.features}" needs dim, the length of a feature vector.')
+    elif request.dim is not None:
+        raise RefusedError(f'dim must be left out for features "{request.features}": it is known without.')
+    if request.features == "text":
+        embedder = request.embedder or _DEFAULT_EMBEDDER
+        dim = _embedder(embedder, embedders).dim
+    elif request.embedder is not None:
+        raise RefusedError(f'embedder must be left out for features "{request.features}".')
+    return ArenaSpec(
+        id=request.id or f"{slug(request.name, 40).lower() or 'arena'}-{secrets.token_hex(3)}",
+        name=request.name,
+        question=request.question,
+        features=request.features,
+        dim=dim,
+        embedder=embedder,
+        policy=_policy_of(request.policy),
+        seed=request.seed,
+        undo_ms=round(1000 * request.undo_seconds),
+        version=__version__,
+        ties=request.ties,
+    )
+
+
+def items_of(requests: Sequence[NewItem], spec: ArenaSpec, embedders: dict[str, Embedder]) -> list[Item]:
+    """The items that a request describes, with an empty id where it names none. An embedder may be slow: let no vote wait."""
+    rows = _features_of(requests, spec, embedders)
+    return [
+        Item(request.id or "", request.name, request.content or request.name, request.format, row)
+        for request, row in zip(requests, rows, strict=True)
+    ]
+
+
+def _features_of(requests: Sequence[NewItem], spec: ArenaSpec, embedders: dict[str, Embedder]) -> list[tuple[float, ...]]:
+    rows: list[tuple[float, ...]] = []
+    for request in requests:
+        if spec.features != "given" and request.features is not None:
+            raise RefusedError(
+                f'items must come without features in an arena with features "{spec.features}"; {request.name!r} has some.'
+            )
+        if spec.features == "given" and len(request.features or ()) != spec.dim:
+            raise RefusedError(f"item {request.name!r} needs {spec.dim} features; got {len(request.features or ())}.")
+        rows.append(tuple(request.features or ()))
+    if spec.features == "text":
+        return _embedded([request.content or request.name for request in requests], spec, embedders)
+    return rows
+
+
+def _embedded(texts: list[str], spec: ArenaSpec, embedders: dict[str, Embedder]) -> list[tuple[float, ...]]:
+    name, embedder = spec.embedder, _embedder(spec.embedder, embedders)
+    try:
+        made = finite_array("the embedder's features", embedder.embed(texts), "(n_texts, dim)", 2)
+    except Exception as error:  # it may be a model, or a request to another service: anything can go wrong there
+        _log.exception("embedder %r failed", name)
+        raise UnavailableError(f"embedder {name!r} failed ({type(error).__name__}); nothing was added. Try again.") from error
+    if made.shape != (len(texts), spec.dim):
+        raise RefusedError(f"embedder {name!r} was to give ({len(texts)}, {spec.dim}) features; it gave {made.shape}.")
+    if abs(made).max(initial=0.0) > LARGEST_FEATURE:
+        raise RefusedError(f"embedder {name!r} gave a feature beyond {LARGEST_FEATURE:g}; scale its output.")
+    return [tuple(row) for row in made.tolist()]
+
+
+def _policy_of(choice: PolicyChoice) -> dict[str, object]:
+    try:
+        chosen = policy_class(choice.name)
+        require_pairs(chosen)
+        if chosen.extra:
+            raise RefusedError(f"{chosen.__name__} learns a reward that is not linear; an arena ranks items by a linear one.")
+        kind = chosen.__name__
+        for name in _NOT_SETTINGS:
+            if name in choice.settings:
+                raise RefusedError(f"{name} is not a setting: choose the policy by its name, and its prior by prior_scale.")
+        description: dict[str, object] = {"kind": kind, **choice.settings}
+        if choice.prior_scale is not None:
+            description["prior"] = {"kind": "Gaussian", "scale": choice.prior_scale}
+        return to_mapping(policy_from_mapping(description))
+    except (DuelistError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, RefusedError):
+            raise
+        known = ", ".join(duel_policies(with_extras=False))
+        raise RefusedError(f"policy {choice.name!r} cannot be made: {error} Known policies: {known}.") from error
+
+
+def _embedder(name: str, embedders: dict[str, Embedder]) -> Embedder:
+    if name not in embedders:
+        raise RefusedError(f"this service has no embedder {name!r}; it has {', '.join(sorted(embedders))}.")
+    embedder = embedders[name]
+    if embedder.dim > MAX_DIM:
+        raise RefusedError(f"embedder {name!r} makes {embedder.dim} features; arenas take at most {MAX_DIM}.")
+    return embedder

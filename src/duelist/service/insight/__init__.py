@@ -1,0 +1,1 @@
+"""What is believed: leaderboards, explanations, exports."""

@@ -1,0 +1,100 @@
+"""Every comparison as a table: one row each, columns in plain words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from duelist.service.arena.arena import Arena
+from duelist.service.arena.decisions import ASKED
+from duelist.service.arena.outcomes import Outcome, to_sides
+
+COLUMNS = (
+    "ask",
+    "source",
+    "asked_at",
+    "told_at",
+    "left",
+    "right",
+    "outcome",
+    "winner",
+    "loser",
+    "probability",
+    "explored",
+    "voter",
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def table_of(arena: Arena) -> dict[str, list[Any]]:
+    """Columns of equal length; None where there is nothing to say."""
+    table: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    voters = list(arena.voters)
+    items = [item.id for item in arena.table.items]
+    for number in range(len(arena.log)):
+        decision = arena.log[number]
+        asked = decision.source == ASKED
+        answered = decision.outcome is not Outcome.OPEN
+        first, second = items[decision.first], items[decision.second]
+        winner = {Outcome.FIRST: first, Outcome.SECOND: second}.get(decision.outcome)
+        loser = {Outcome.FIRST: second, Outcome.SECOND: first}.get(decision.outcome)
+        values = (
+            decision.id if asked else None,
+            "asked" if asked else "imported",
+            _time(decision.asked_at),
+            _time(decision.told_at) if answered else None,
+            items[decision.left],
+            items[decision.right],
+            to_sides(decision.outcome, flipped=decision.flipped) if answered else None,
+            winner,
+            loser,
+            _known(decision.probability),
+            _known(decision.explored) if asked else None,
+            voters[decision.voter] if decision.voter >= 0 else None,
+        )
+        for name, value in zip(COLUMNS, values, strict=True):
+            table[name].append(value)
+    return table
+
+
+def as_csv(table: dict[str, list[Any]]) -> str:
+    """The table as CSV, times in ISO 8601."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table)
+    for row in zip(*table.values(), strict=True):
+        writer.writerow([_cell(value) for value in row])
+    return text.getvalue()
+
+
+def as_parquet(table: dict[str, list[Any]]) -> bytes:
+    """The table as Parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text, time, number = pa.string(), pa.timestamp("ms", tz="UTC"), pa.float64()
+    kinds = {"asked_at": time, "told_at": time, "probability": number, "explored": number}
+    schema = pa.schema([(name, kinds.get(name, text)) for name in table])
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(table, schema=schema), buffer)
+    return buffer.getvalue()
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+def _time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds")
+    # A spreadsheet would run a cell that starts like a formula.
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return "'" + value
+    return "" if value is None else value

@@ -1,0 +1,177 @@
+"""The state of a service: all arenas and keys, as one fold over one journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from duelist.core.errors import DuelistError, SavedStateError
+from duelist.core.serialize import from_bytes, to_bytes
+from duelist.journal.base import Record
+from duelist.service.arena.arena import Arena
+from duelist.service.arena.commands import Ask, Tell, check_items
+from duelist.service.arena.decisions import ASKED, DecisionLog
+from duelist.service.arena.events import Event
+from duelist.service.arena.items import Item
+from duelist.service.arena.learner import new_lane
+from duelist.service.arena.spec import ArenaSpec
+from duelist.service.errors import NotFoundError, RefusedError, ServiceError
+from duelist.service.keys import Key
+
+_FORMAT = 1
+
+
+class ServiceState:
+    """Everything that a service knows.
+
+    Attributes:
+        arenas: by id.
+        keys: by id.
+        by_digest: the same keys, by the digest of their secret.
+        latest: time of the latest event. A clock may step back; the journal may not.
+    """
+
+    def __init__(self) -> None:
+        self.arenas: dict[str, Arena] = {}
+        self.keys: dict[str, Key] = {}
+        self.by_digest: dict[str, Key] = {}
+        self.latest = 0
+
+    def arena(self, arena_id: str) -> Arena:
+        """The arena of that id."""
+        arena = self.arenas.get(arena_id)
+        if arena is None:
+            raise NotFoundError(f"there is no arena {arena_id!r}.")
+        return arena
+
+    def apply(self, event: Event | Record) -> None:
+        """Change the state by an event."""
+        kind, body = event.kind, event.body
+        self.latest = max(self.latest, body["at"])
+        if kind == "created":
+            arena = Arena(ArenaSpec(**body["spec"]))
+            arena.apply("added", body)
+            self.arenas[arena.spec.id] = arena
+        elif kind == "key":
+            key = Key(body["id"], body["role"], body["digest"], body["label"], body["scope"], body["at"])
+            self.keys[key.id] = key
+            self.by_digest[key.digest] = key
+        elif kind == "revoked":
+            key = self.keys.pop(body["id"])
+            del self.by_digest[key.digest]
+        else:
+            self.arenas[body["arena"]].apply(kind, body)
+
+    def to_bytes(self) -> bytes:
+        """A snapshot: everything, so that `from_bytes` and the rest of the journal give the same fold, bit for bit."""
+        return to_bytes(
+            {
+                "hall": _FORMAT,  # the name on disk since 0.1.0
+                "latest": self.latest,
+                "keys": [asdict(key) for key in self.keys.values()],
+                "arenas": [to_saved(arena) for arena in self.arenas.values()],
+            }
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ServiceState:
+        """The inverse of `to_bytes`."""
+        saved = from_bytes(data)
+        if not isinstance(saved, dict) or saved.get("hall") != _FORMAT:
+            raise SavedStateError(f"expected a snapshot of a service, format {_FORMAT}; got another kind of state.")
+        state = cls()
+        state.latest = saved["latest"]
+        state.keys = {plain["id"]: Key(**plain) for plain in saved["keys"]}
+        state.by_digest = {key.digest: key for key in state.keys.values()}
+        state.arenas = {arena.spec.id: arena for arena in map(from_saved, saved["arenas"])}
+        return state
+
+
+def created(spec: ArenaSpec, items: Sequence[Item], *, at: int) -> Event:
+    """The event of creating an arena, if it can take the items."""
+    check_items(Arena(spec), items)
+    plain = [item.to_plain() for item in items]
+    return Event("created", {"arena": spec.id, "at": at, "spec": asdict(spec), "items": plain})
+
+
+def check_playable(spec: ArenaSpec, items: Sequence[Item]) -> None:
+    """Build an arena on trial and vote in it once, so that settings with which it cannot play are refused early."""
+    features = None
+    if spec.features == "request":
+        numbers = range(1, spec.dim + 1)
+        features = {item.id: [place / n for n in numbers] for place, item in enumerate(items[:2])}
+    ask = Ask(spec.id, token=0, flipped=False, features=features)
+    try:
+        state = ServiceState()
+        state.apply(created(spec, items, at=0))
+        for _ in range(2):
+            event = ask.decide(state, 0)
+            if event is not None:
+                state.apply(event)
+                tell = Tell(spec.id, ask.reply(state, event).decision.id, "left").decide(state, 0)
+                if tell is not None:
+                    state.apply(tell)
+    except ServiceError:
+        raise
+    except (DuelistError, ArithmeticError, ValueError, TypeError) as error:
+        raise RefusedError(f"an arena with these settings cannot play: {error}") from error
+
+
+def to_saved(arena: Arena) -> dict[str, Any]:
+    """Everything, as a value that `duelist.core.serialize` takes."""
+    table, learner = arena.table, arena.learner
+    log = arena.log.to_arrays()
+    log["line_up"] = log.pop("roster")
+    return {
+        "spec": asdict(arena.spec),
+        "items": [item.to_plain() for item in table.items],
+        "retired": sorted(table.retired),
+        "line_ups": [list(members) for members in table.rosters],
+        "log": log,
+        "voters": list(arena.voters),
+        "batches": [[name, size] for name, size in arena.batches.items()],
+        "revision": arena.revision,
+        "learnt": np.array(learner.learnt, dtype=np.int64),
+        "held": [[number, at] for number, at in arena.undoable.items()],
+        "asked_for": [[request, number] for request, number in arena.asked_for.items()],
+        "sent": None if learner.request_features is None else learner.request_features.to_saved(),
+        "dim": learner.lane.dim,
+        "generation": learner.lane.generation,
+        "state": learner.lane.state,
+    }
+
+
+def from_saved(saved: dict[str, Any]) -> Arena:
+    """The inverse of `to_saved`."""
+    arena = Arena(ArenaSpec(**saved["spec"]))
+    table, learner = arena.table, arena.learner
+    table.items = [Item.from_plain(plain) for plain in saved["items"]]
+    table.numbers = {item.id: number for number, item in enumerate(table.items)}
+    table.retired = set(saved["retired"])
+    table.rosters = [tuple(members) for members in saved["line_ups"]]
+    arena.log = DecisionLog.from_arrays({**saved["log"], "roster": saved["log"]["line_up"]})
+    arena.voters = {voter: index for index, voter in enumerate(saved["voters"])}
+    arena.batches = dict(saved["batches"])
+    arena.revision = saved["revision"]
+    arena.undoable = dict(saved["held"])
+    arena.undoable_by = {arena.log[number].voter: number for number in arena.undoable}
+    arena.asked_for = dict(saved["asked_for"])
+    learner.learnt = saved["learnt"].tolist()
+    if learner.request_features is not None:
+        learner.request_features.restore(saved["sent"])
+    learner.lane = new_lane(learner.lane.policy, arena.spec, dim=saved["dim"], generation=saved["generation"])
+    learner.lane.state = saved["state"]
+    learner.asks = _asks_of_generation(arena)
+    return arena
+
+
+def _asks_of_generation(arena: Arena) -> int:
+    """Asks since the lane was started again, which was when the first item came that needed the present dimension."""
+    begin, lane = 0, arena.learner.lane
+    if lane.generation > 0:
+        begin = next(version for version, members in enumerate(arena.table.rosters) if members and members[-1] >= lane.dim // 2)
+    asked = arena.log.column("source") == ASKED
+    return int((asked & (arena.log.column("roster") >= begin)).sum())

@@ -1,0 +1,95 @@
+"""The rows of the conformance table: one per policy. A new policy adds a line here and must pass every test of the table."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+import duelist
+from duelist.policies import ListwiseFGTS, NonlinearFGTS
+from duelist.posteriors.priors import UniformBall
+from duelist.preferences.ties import Davidson
+from duelist.samplers.registry import SAMPLERS
+
+
+@dataclass(frozen=True)
+class Row:
+    """A policy and what may be asked of it.
+
+    Attributes:
+        name: shown in the test's name.
+        policy: the hyper-parameters.
+        learns: False for the floor, which learns nothing from outcomes.
+        forgets_order: whether swapping the pair and flipping the outcome changes nothing. With a Feel-Good term it exchanges
+            the roles of the two draws instead, which the tests of FGTS check.
+        margin: at most this fraction of Uniform's regret on the fixed problem.
+        variant: True for another setting of a policy that has a row already. Properties that do not depend on settings are
+            checked on the first row of a class alone.
+        compiled_by_jax: True where the last digit of a reported number may depend on the lanes beside it, for JAX compiles
+            other code for another number of lanes. Pairs and regret must be equal all the same.
+        rounds: of a run whose length is of no account.
+        other_sampler: True for FGTS with another sampler than its own.
+        bounded: False where memory grows with every round, which the policy's page must say.
+    """
+
+    name: str
+    policy: Any
+    learns: bool = True
+    forgets_order: bool = True
+    margin: float = 0.3
+    variant: bool = False
+    bounded: bool = True
+    compiled_by_jax: bool = False
+    rounds: int = 60
+    other_sampler: bool = False
+
+
+ROWS = [
+    Row("Uniform", duelist.Uniform(), learns=False),
+    Row("FGTS", duelist.FGTS(), forgets_order=False),
+    Row("FGTS, mu=0", duelist.FGTS(mu=0.0), variant=True),
+    Row("FGTS, strong", duelist.FGTS(alpha=0.5, prior=UniformBall(2.0)), forgets_order=False, variant=True),
+    *(
+        Row(f"FGTS, {name}", duelist.FGTS(sampler=name), forgets_order=False, variant=True, other_sampler=True)
+        for name in SAMPLERS
+        if name != "mala"
+    ),
+    Row("FGTS, redraw", duelist.FGTS(same_arm="redraw"), forgets_order=False, variant=True),
+    Row("MaxInP", duelist.MaxInP()),
+    Row("MaxPairUCB", duelist.MaxPairUCB()),
+    Row("MaxPairUCB, local", duelist.MaxPairUCB(width="local", radius=2.5), variant=True),
+    Row("CoLSTIM", duelist.CoLSTIM()),
+    Row("CoLSTIM, theory", duelist.CoLSTIM(radius="theory", warmup="theory"), margin=0.5, variant=True),
+    Row("VACDB", duelist.VACDB()),
+    # It explores longer: 0.32 when this was written.
+    Row("VACDB, widest", duelist.VACDB(explore="widest"), margin=0.5, variant=True),
+    Row("StaD", duelist.StaD()),
+    Row("SupCoLSTIM", duelist.SupCoLSTIM()),
+    Row("Foresight", duelist.Foresight()),
+    Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
+    Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0), variant=True),
+    # With fresh arms JAX compiles anew whenever the number of sets has doubled; 20 rounds cross five doublings, and the
+    # curvature is used from round 8 on.
+    Row("NonlinearFGTS", NonlinearFGTS(), forgets_order=False, bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
+]
+
+
+@dataclass(frozen=True)
+class SlateRow:
+    """A policy for slates, and its name in the tests."""
+
+    name: str
+    policy: Any
+
+
+SLATE_ROWS = [
+    SlateRow("ListwiseFGTS", ListwiseFGTS()),
+    SlateRow("ListwiseFGTS, ranking", ListwiseFGTS(choices=3, feedback="ranking", mu=0.0)),
+    SlateRow("ListwiseFGTS, pairs with ties", ListwiseFGTS(choices=2, ties=Davidson())),
+]
+
+
+def is_installed(policy: Any) -> bool:
+    """Whether the extra that a policy needs is there."""
+    return not policy.extra or importlib.util.find_spec(policy.extra) is not None

@@ -1,0 +1,212 @@
+"""An agent of slates asks, learns winners and rankings, is saved, and goes on from its journal bit for bit."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from duelist.actions.finite import FiniteActions
+from duelist.core.errors import AlreadyLearntError, InvalidInputError, UnknownDuelError
+from duelist.core.lanes import Problem
+from duelist.core.streams import Streams
+from duelist.journal.memory import MemoryJournal
+from duelist.live.agent import Agent
+from duelist.live.slate_agent import Slate, SlateAgent
+from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.preferences.plackett_luce import RankingError
+from duelist.preferences.ties import Davidson
+from tests.support.agents import ARMS, bytes_of
+
+POLICY = ListwiseFGTS(choices=3, feedback="ranking")
+TIES = ListwiseFGTS(choices=2, ties=Davidson())
+
+
+@pytest.fixture
+def journal() -> Iterator[MemoryJournal]:
+    with MemoryJournal() as opened:
+        yield opened
+
+
+def agent_of(policy: Any = POLICY, **settings: Any) -> SlateAgent:
+    return SlateAgent(policy, **{"dim": 4, "seed": 11, "max_pending": 5, **settings})
+
+
+def act(agent: SlateAgent, t: int) -> None:
+    """One of the things that happen to an agent: asking, answering late and out of order, skipping, forgetting."""
+    dice = random.Random(t)
+    pending = agent.pending
+    if not pending or dice.random() < 0.55:
+        agent.choose(ARMS if dice.random() < 0.7 else ARMS[:5])
+        return
+    slate = dice.choice(pending)
+    rows = sorted(slate.rows)
+    if dice.random() < 0.1:
+        agent.skip(slate)
+    elif dice.random() < 0.5:
+        agent.learn(slate, winner=rows[0])
+    else:
+        agent.learn(slate, ranking=rows[: dice.randrange(1, len(rows) + 1)])
+
+
+def test_a_slate_shows_as_many_rows_as_the_policy_has_choices() -> None:
+    agent = agent_of()
+    for number in range(10):
+        slate = agent.choose(ARMS)
+        assert (slate.id, len(slate.rows)) == (number, 3)
+        assert (slate.features == ARMS[list(slate.rows)]).all()
+        agent.learn(slate, winner=slate.rows[0])
+    assert agent.rounds == 10
+
+
+def test_a_policy_sees_the_same_state_as_without_the_agent() -> None:
+    streams, arms = Streams(11, [0]), FiniteActions(ARMS)
+    state = POLICY.start(Problem(dim=4, live=True), streams)
+    agent = agent_of()
+    for t in range(15):
+        slates, state = POLICY.choose(state, arms, streams)
+        slate = agent.choose(ARMS)
+        assert slate.rows == tuple(slates.rows[0].tolist())
+        places = [t % 3, (t + 1) % 3]
+        state = POLICY.learn(state, arms, slates, [places])
+        ranked = [slate.rows[place] for place in places]
+        if len(set(slate.rows)) == 3:
+            agent.learn(slate, ranking=ranked)
+        else:
+            agent._state.tell(slate.id, tuple(places))
+
+
+def test_the_preferred_arm_is_shown_more_and_more() -> None:
+    agent, utilities = agent_of(), ARMS @ np.array([1.0, 2.0, -1.0, 0.5])
+    best, shown = int(np.argmax(utilities)), []
+    for _ in range(60):
+        slate = agent.choose(ARMS)
+        shown.append(best in slate.rows)
+        agent.learn(slate, ranking=sorted(slate.rows, key=lambda row: -utilities[row]))
+    assert np.mean(shown[-20:]) > 0.9
+
+
+def test_a_loaded_agent_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    straight, broken = agent_of(), agent_of()
+    for t in range(60):
+        act(straight, t)
+        act(broken, t)
+        if t in (0, 25, 40):
+            broken.save(tmp_path / "agent")
+            pending = broken.pending
+            broken = SlateAgent.load(tmp_path / "agent", policy=POLICY)
+            assert broken.pending == pending
+    assert bytes_of(broken, tmp_path) == bytes_of(straight, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("snapshot_every", [1, 9, 1000])
+def test_stopping_at_any_point_changes_nothing(snapshot_every: int, journal: MemoryJournal, tmp_path: Path) -> None:
+    agent, straight = agent_of(journal=journal, snapshot_every=snapshot_every), agent_of()
+    for t in range(60):
+        act(agent, t)
+        act(straight, t)
+        if t % 7 == 0:
+            agent = agent_of(journal=journal, snapshot_every=snapshot_every)
+    assert bytes_of(agent, tmp_path) == bytes_of(straight, tmp_path)
+
+
+def test_what_was_asked_and_told_is_written_down(journal: MemoryJournal) -> None:
+    agent = agent_of(TIES, journal=journal)
+    slate = agent.choose(ARMS)
+    agent.learn(slate, winner=slate.rows[1])
+    agent.learn(agent.choose(ARMS), winner="tie")
+    opened, asked, told, _again, tied = journal.read()
+    assert (opened.body["policy_name"], asked.body["rows"]) == ("ListwiseFGTS", list(slate.rows))
+    place = slate.rows.index(slate.rows[1])
+    assert (told.body, tied.body) == ({"id": 0, "ranking": [place]}, {"id": 1, "ranking": []})
+
+
+def test_the_same_answer_again_is_no_news_on_a_journal(journal: MemoryJournal) -> None:
+    agent = agent_of(journal=journal)
+    slate = agent.choose(ARMS)
+    agent.learn(slate, ranking=slate.rows)
+    events = len(list(journal.read()))
+    agent.learn(slate, ranking=slate.rows)
+    assert (agent.rounds, len(list(journal.read()))) == (1, events)
+    with pytest.raises(AlreadyLearntError, match="learnt before"):
+        agent.learn(slate, winner=slate.rows[0])
+
+
+def test_in_memory_telling_twice_is_an_error() -> None:
+    agent = agent_of()
+    slate = agent.choose(ARMS)
+    agent.learn(slate, ranking=slate.rows)
+    with pytest.raises(AlreadyLearntError, match=r"places 0, 1, 2, best first"):
+        agent.learn(slate, ranking=slate.rows)
+
+
+@pytest.mark.parametrize(
+    ("tell", "error", "says"),
+    [
+        (lambda agent: agent.learn(0, winner=77), RankingError, "names rows of"),
+        (lambda agent: agent.learn(0, ranking=[]), RankingError, "at least the winner"),
+        (lambda agent: agent.learn(0, ranking=[1.5]), RankingError, "names rows of"),
+        (lambda agent: agent.learn(0, winner=True), RankingError, "names rows of"),
+        (lambda agent: agent.learn(0, ranking=[agent.pending[0].rows[0]] * 4), RankingError, "as often as it was shown"),
+        (lambda agent: agent.learn(0, winner="tie"), RankingError, "model of ties"),
+        (lambda agent: agent.learn(0, winner="first"), RankingError, 'the one word is "tie"'),
+        (lambda agent: agent.learn(0), InvalidInputError, "either winner or ranking"),
+        (lambda agent: agent.learn(9, winner=0), UnknownDuelError, "asked slates 0 to 0; got slate 9"),
+        (lambda agent: agent.learn("0", winner=0), InvalidInputError, "expected a Slate"),
+        (lambda agent: agent.learn(Slate(0, (9, 9, 9), ARMS), winner=9), UnknownDuelError, "another agent"),
+        (lambda agent: agent.choose(ARMS[:, :2]), InvalidInputError, "dimension 2"),
+    ],
+)
+@pytest.mark.parametrize("on_journal", [False, True])
+def test_bad_input_gets_an_error_that_teaches_and_changes_nothing(
+    tell: Callable[[SlateAgent], None],
+    error: type[Exception],
+    says: str,
+    on_journal: bool,
+    journal: MemoryJournal,
+    tmp_path: Path,
+) -> None:
+    agent = agent_of(journal=journal if on_journal else None)
+    agent.choose(ARMS)
+    before, events = bytes_of(agent, tmp_path), list(journal.read())
+    with pytest.raises(error, match=says):
+        tell(agent)
+    assert bytes_of(agent, tmp_path) == before
+    assert list(journal.read()) == events
+    assert agent._replica is None or agent._replica.counters.rebuilt == 1
+
+
+def test_a_row_that_is_there_twice_takes_the_places_in_order() -> None:
+    kind = agent_of()._state.kind
+    assert kind.read_answer(0, (4, 2, 4), [4, 4, 2]) == (0, 2, 1)
+    assert kind.read_answer(0, (4, 2, 4), 4) == (0,)
+
+
+def test_pairs_and_slates_have_an_agent_each() -> None:
+    with pytest.raises(InvalidInputError, match="Use SlateAgent"):
+        Agent(POLICY, dim=4)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="Use Agent for a policy that shows pairs"):
+        SlateAgent(FGTS(), dim=4)  # type: ignore[arg-type]
+
+
+def test_threads_may_share_an_agent(journal: MemoryJournal) -> None:
+    agent = agent_of(journal=journal)
+
+    def play() -> None:
+        for _ in range(10):
+            slate = agent.choose(ARMS)
+            agent.learn(slate, winner=slate.rows[-1])
+
+    threads = [threading.Thread(target=play) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (agent.rounds, agent.report()["asked"], agent.pending) == (30, 30, ())
