@@ -26,6 +26,14 @@ AGENTS: dict[str, Any] = facts("saved_agents")["agents"]
 JOURNALS: dict[str, Any] = facts("journals")["journals"]
 
 
+@pytest.fixture
+def chains_do_not_jump(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains of 0.1.0 did not jump between peaks; those of today do, which is the one change of what they draw."""
+    for module in ("mala", "polya_gamma"):
+        monkeypatch.setattr(f"duelist.samplers.{module}.visit_peaks", lambda peaks, *_: peaks)
+
+
+@pytest.mark.usefixtures("chains_do_not_jump")
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_saved_agent_goes_on_and_ends_where_0_1_0_ended(name: str, tmp_path: Path) -> None:
     case = AGENTS[name]
@@ -68,6 +76,7 @@ def spoil_snapshots(path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("chains_do_not_jump")
 @pytest.mark.parametrize("prepare", [leave_snapshots, drop_snapshots, spoil_snapshots])
 @pytest.mark.parametrize("name", JOURNALS)
 def test_a_journal_goes_on_and_ends_where_0_1_0_ended(name: str, prepare: Callable[[Path], None], tmp_path: Path) -> None:

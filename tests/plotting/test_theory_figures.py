@@ -74,8 +74,11 @@ def test_the_example_draws_both_figures_of_the_theory_page(tmp_path: Path, capsy
 
 def test_the_snippets_of_the_theory_page_run_and_print_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "theory.md").read_text()
-    bounds, split = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    bounds, rates, split = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     exec(bounds, {})
     said = "58860\n" + "\n".join(line[2:] for line in bounds.splitlines() if line.startswith("# ")) + "\n"
     assert capsys.readouterr().out == said
+    exec(rates, {})
+    printed = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    assert ", ".join(printed) == rates.rstrip().rpartition("# ")[2]
     exec(split, {})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import platform
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding
 import numpy as np
 
 from duelist.actions.ball import BallActions, SphereActions
@@ -112,8 +114,18 @@ def assert_same_numbers(name: str, got: Any, wanted: Any) -> None:
 
 @cache
 def as_recorded() -> bool:
-    """Whether the libraries are those of the golden files. Digits depend on the processor, too."""
+    """Whether the libraries and the processor that code is compiled for are those of the golden files.
+
+    Another processor has vectors of another length, and adds in another order. These settings make any newer one compute as
+    the recorded one did: NUMBA_CPU_NAME=znver3, NUMBA_CPU_FEATURES=+avx2,+fma, OPENBLAS_CORETYPE=Zen,
+    NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR".
+    """
     made_with = facts("saved_agents")["made_with"]
     libraries = ("numpy", "scipy", "numba", "llvmlite")
     machine = f"{platform.system()} {platform.machine()}"
-    return bool(machine == made_with["machine"] and all(metadata.version(name) == made_with[name] for name in libraries))
+    same_processor = (os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name()) == made_with["processor"]
+    return bool(
+        same_processor
+        and machine == made_with["machine"]
+        and all(metadata.version(name) == made_with[name] for name in libraries)
+    )

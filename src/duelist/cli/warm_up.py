@@ -45,7 +45,7 @@ _ROUNDS = 80  # past random first duels, and long enough to add to an expansion 
 _HISTORIES: tuple[dict[str, Any], ...] = ({}, {"exact_rounds": 8}, {"discount": 0.9})
 _PRIORS: tuple[Prior, ...] = (Gaussian(), UniformBall(1.0))
 _ANSWERS: tuple[Winner, ...] = ("first", "second", "tie")
-_TILTS: tuple[dict[str, Any], ...] = ({}, {"mu": 0.0})
+_TILTS: tuple[dict[str, Any], ...] = ({}, {"mu": 0.0}, {"alpha": 10.0})  # none, and one so strong that chains jump
 
 
 @click.command("warm-up")

@@ -16,11 +16,11 @@ import numpy as np
 
 from duelist.kernels.compile import entry, inner
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower, lower_times, lower_transposed_times
-from duelist.kernels.linalg.vectors import copy_into
+from duelist.kernels.linalg.vectors import copy_into, copy_rows_into
 from duelist.kernels.logistic import add_loss_hessian, counts_of_lane
 from duelist.kernels.philox import RandomSource, fill_normals, open_stream, uniform
 from duelist.kernels.potential import LinearTerms, add_feel_good, scratch_for, value_and_gradient
-from duelist.typing import FloatArray, IntArray
+from duelist.typing import BoolArray, FloatArray, IntArray
 
 TAIL = 6  # degrees of freedom of the Student densities: heavier than any piece, which is log-concave
 _TOLERANCE = 1e-4  # on the Newton decrement: a peak to a hundredth of its width is a good enough proposal
@@ -72,13 +72,15 @@ def _workspace(dim: int, terms: LinearTerms) -> Workspace:
 
 
 @inner
-def _whiten(theta: FloatArray, lane: int, base: LinearTerms, extra_precision: float, work: Workspace) -> bool:
+def _whiten(theta: FloatArray, lane: int, base: LinearTerms, work: Workspace) -> bool:
     """Fill the whitener with the inverse Cholesky factor of the curvature at theta, the tilt having none."""
     dim = theta.shape[0]
     hessian = work.hessian
+    # A ball has no curvature; that of the uniform law on it stands in, as in `duelist.samplers.curvature`.
+    ridge = base.precision[lane] + (dim + 2) / (base.radius * base.radius)
     for i in range(dim):
         for j in range(dim):
-            hessian[i, j] = base.precision[lane] + extra_precision if i == j else 0.0
+            hessian[i, j] = ridge if i == j else 0.0
     quadratic = base.quadratic.hessian
     for i in range(quadratic.shape[1]):
         for j in range(quadratic.shape[1]):
@@ -93,9 +95,9 @@ def _whiten(theta: FloatArray, lane: int, base: LinearTerms, extra_precision: fl
 
 
 @inner
-def _held_value(theta: FloatArray, lane: int, base: LinearTerms, work: Workspace, gradient: FloatArray) -> float:
+def _held_value(theta: FloatArray, lane: int, chain: int, base: LinearTerms, work: Workspace, gradient: FloatArray) -> float:
     """The potential with the tilt held linear, and its gradient."""
-    value = value_and_gradient(gradient, theta, lane, 0, base, work.rows)
+    value = value_and_gradient(gradient, theta, lane, chain, base, work.rows)
     for i in range(theta.shape[0]):
         value += work.slope[i] * theta[i]
         gradient[i] += work.slope[i]
@@ -103,13 +105,13 @@ def _held_value(theta: FloatArray, lane: int, base: LinearTerms, work: Workspace
 
 
 @inner
-def _descend(lane: int, base: LinearTerms, extra_precision: float, steps: int, work: Workspace) -> bool:
+def _descend(lane: int, chain: int, base: LinearTerms, steps: int, work: Workspace) -> bool:
     """Minimise the potential with the tilt held linear, by Newton's method from `work.theta`; the whitener is left there."""
     theta, gradient, direction, trial = work.theta, work.gradient, work.direction, work.trial
     dim = theta.shape[0]
     for _ in range(steps):
-        value = _held_value(theta, lane, base, work, gradient)
-        if not _whiten(theta, lane, base, extra_precision, work) or not math.isfinite(value):
+        value = _held_value(theta, lane, chain, base, work, gradient)
+        if not _whiten(theta, lane, base, work) or not math.isfinite(value):
             return False
         lower_times(trial, work.whitener, gradient)
         lower_transposed_times(direction, work.whitener, trial)
@@ -122,7 +124,7 @@ def _descend(lane: int, base: LinearTerms, extra_precision: float, steps: int, w
         while step > 1e-6:
             for i in range(dim):
                 trial[i] = theta[i] - step * direction[i]
-            found = _held_value(trial, lane, base, work, gradient)
+            found = _held_value(trial, lane, chain, base, work, gradient)
             if found <= value - 1e-4 * step * decrement + 1e-12 * abs(value):
                 break
             step *= 0.5
@@ -135,7 +137,7 @@ def _descend(lane: int, base: LinearTerms, extra_precision: float, steps: int, w
 @inner
 def _hold_tilt(lane: int, chain: int, terms: LinearTerms, work: Workspace) -> float:
     """Hold the tilt's slope at `work.theta`. Returns by how much the slope changed, in widths of the last whitener."""
-    work.gradient[:] = 0.0
+    work.gradient.fill(0.0)
     add_feel_good(work.gradient, work.theta, lane, chain, terms.tilt, work.rows[0])
     for i in range(work.theta.shape[0]):
         work.trial[i] = work.gradient[i] - work.slope[i]
@@ -152,10 +154,10 @@ def _put_peak(lane: int, chain: int, k: int, terms: LinearTerms, work: Workspace
     """Write the peak in the workspace as number k."""
     energy = value_and_gradient(work.gradient, work.theta, lane, chain, terms, work.rows)
     copy_into(peaks.centre[lane, chain, k], work.theta)
+    copy_rows_into(peaks.whitener[lane, chain, k], work.whitener)
     log_det = 0.0
     for i in range(work.theta.shape[0]):
         log_det += math.log(work.whitener[i, i])
-        copy_into(peaks.whitener[lane, chain, k, i], work.whitener[i])
     peaks.energy[lane, chain, k] = energy
     peaks.log_weight[lane, chain, k] = log_det - energy
 
@@ -176,17 +178,19 @@ def _distance(work: Workspace, centre: FloatArray) -> float:
 @inner
 def _add_peak(lane: int, chain: int, terms: LinearTerms, work: Workspace, peaks: Peaks) -> None:
     """Add the peak in the workspace, unless it is known; if there is no room, the highest of all gives way."""
-    n, worst = peaks.n_peaks[lane, chain], 0
+    n = peaks.n_peaks[lane, chain]
+    full = n == peaks.centre.shape[2]
+    place, highest = n, -math.inf
     for k in range(n):
         if _distance(work, peaks.centre[lane, chain, k]) < _SAME:
             return
-        if peaks.energy[lane, chain, k] > peaks.energy[lane, chain, worst]:
-            worst = k
-    if n < peaks.centre.shape[2]:
-        _put_peak(lane, chain, n, terms, work, peaks)
+        if full and peaks.energy[lane, chain, k] > highest:
+            place, highest = k, peaks.energy[lane, chain, k]
+    if not full:
         peaks.n_peaks[lane, chain] = n + 1
-    elif value_and_gradient(work.gradient, work.theta, lane, chain, terms, work.rows) < peaks.energy[lane, chain, worst]:
-        _put_peak(lane, chain, worst, terms, work, peaks)
+    elif value_and_gradient(work.gradient, work.theta, lane, chain, terms, work.rows) >= highest:
+        return
+    _put_peak(lane, chain, place, terms, work, peaks)
 
 
 @inner
@@ -198,12 +202,10 @@ def _differs(one: FloatArray, two: FloatArray) -> bool:
 
 
 @inner
-def _climb(
-    lane: int, chain: int, terms: LinearTerms, base: LinearTerms, extra_precision: float, known: FloatArray, work: Workspace
-) -> bool:
+def _climb(lane: int, chain: int, terms: LinearTerms, base: LinearTerms, known: FloatArray, work: Workspace) -> bool:
     """Find the peak that the slope held in the workspace leads to, from `work.theta`; False if the slope becomes `known`."""
     for _ in range(_ALTERNATIONS):
-        if not _descend(lane, base, extra_precision, _NEWTON, work):
+        if not _descend(lane, chain, base, _NEWTON, work):
             return False
         if _hold_tilt(lane, chain, terms, work) < _TOLERANCE:
             return True
@@ -259,8 +261,8 @@ def _keep_heavy(lane: int, chain: int, terms: LinearTerms, work: Workspace, peak
     for k in range(1, n):
         tilt = add_feel_good(work.gradient, peaks.centre[lane, chain, k], lane, chain, terms.tilt, work.rows[0])
         if peaks.log_weight[lane, chain, k] >= heaviest - _NEGLIGIBLE - 0.1 * abs(tilt):
-            peaks.centre[lane, chain, kept] = peaks.centre[lane, chain, k]
-            peaks.whitener[lane, chain, kept] = peaks.whitener[lane, chain, k]
+            copy_into(peaks.centre[lane, chain, kept], peaks.centre[lane, chain, k])
+            copy_rows_into(peaks.whitener[lane, chain, kept], peaks.whitener[lane, chain, k])
             peaks.log_weight[lane, chain, kept] = peaks.log_weight[lane, chain, k]
             peaks.energy[lane, chain, kept] = peaks.energy[lane, chain, k]
             kept += 1
@@ -282,18 +284,18 @@ def search_lanes(
     slopes: FloatArray,
     terms: LinearTerms,
     base: LinearTerms,
-    extra_precision: float,
+    due: BoolArray,
     least_promise: float,
     peaks: Peaks,
 ) -> None:
-    """Find the peaks of every lane and chain, the one nearest to `mode` first.
+    """Find the peaks of every chain in the lanes that are due, the one nearest to `mode` first.
 
     Args:
         mode: (lanes, dim) of prior and likelihood.
         slopes: (lanes, chains, n_starts, dim) the search starts once with the tilt held at each.
         terms: the posterior.
-        base: the same without its tilt.
-        extra_precision: that stands in for a ball.
+        base: the same with a tilt of no weight: of the same type, so that nothing is compiled twice.
+        due: (lanes,) where to search.
         least_promise: starts that promise less (see `_promise`) are left out, and so are peaks that chains reach by themselves;
             0 leaves out none.
         peaks: filled.
@@ -302,25 +304,27 @@ def search_lanes(
     work = _workspace(dim, terms)
     main, main_slope, main_whitener = np.empty(dim), np.empty(dim), np.empty((dim, dim))
     for lane in range(lanes):
+        if not due[lane]:
+            continue
         for chain in range(slopes.shape[1]):
             peaks.n_peaks[lane, chain] = 0
             copy_into(work.theta, mode[lane])
-            work.whitener[:] = 0.0
-            main_slope[:] = math.inf
+            work.whitener.fill(0.0)
+            main_slope.fill(math.inf)
             _hold_tilt(lane, chain, terms, work)
-            if not _climb(lane, chain, terms, base, extra_precision, main_slope, work):
+            if not _climb(lane, chain, terms, base, main_slope, work):
                 continue
             _add_peak(lane, chain, terms, work, peaks)
             copy_into(main, work.theta)
             copy_into(main_slope, work.slope)
-            main_whitener[:] = work.whitener
+            copy_rows_into(main_whitener, work.whitener)
             for s in range(slopes.shape[2]):
                 promise = _promise(slopes[lane, chain, s], main, main_slope, main_whitener, work)
                 if promise == 0.0 or promise < least_promise:
                     continue
                 copy_into(work.slope, slopes[lane, chain, s])
                 copy_into(work.theta, main)
-                if _climb(lane, chain, terms, base, extra_precision, main_slope, work):
+                if _climb(lane, chain, terms, base, main_slope, work):
                     _add_peak(lane, chain, terms, work, peaks)
             if least_promise > 0.0:
                 _keep_heavy(lane, chain, terms, work, peaks)
@@ -329,7 +333,7 @@ def search_lanes(
 
 
 @entry
-def follow_lanes(terms: LinearTerms, base: LinearTerms, extra_precision: float, steps: int, peaks: Peaks) -> None:
+def follow_lanes(terms: LinearTerms, base: LinearTerms, steps: int, peaks: Peaks) -> None:
     """Move known peaks to where they are now, by `steps` Newton steps each."""
     lanes, chains, _, dim = peaks.centre.shape
     work = _workspace(dim, terms)
@@ -339,16 +343,16 @@ def follow_lanes(terms: LinearTerms, base: LinearTerms, extra_precision: float, 
                 continue
             for k in range(peaks.n_peaks[lane, chain]):
                 copy_into(work.theta, peaks.centre[lane, chain, k])
-                work.whitener[:] = peaks.whitener[lane, chain, k]
+                copy_rows_into(work.whitener, peaks.whitener[lane, chain, k])
                 _hold_tilt(lane, chain, terms, work)
-                if _descend(lane, base, extra_precision, steps, work):
+                if _descend(lane, chain, base, steps, work):
                     _put_peak(lane, chain, k, terms, work, peaks)
 
 
 @entry
 def slopes_at_lanes(points: FloatArray, terms: LinearTerms, slopes: FloatArray) -> None:
     """Fill slopes (lanes, chains, n, dim) with the tilt's slope at points (lanes, n, dim)."""
-    slopes[:] = 0.0
+    slopes.fill(0.0)
     utilities = scratch_for(terms)[0]
     for lane in range(slopes.shape[0]):
         for chain in range(slopes.shape[1]):

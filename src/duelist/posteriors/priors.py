@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class Gaussian:
         4.0
     """
 
+    radius: ClassVar[float] = math.inf  # no ball
+
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -51,11 +53,6 @@ class Gaussian:
     def precision(self) -> float:
         """1 / scale^2."""
         return 1.0 / (self.scale * self.scale)
-
-    @property
-    def radius(self) -> float:
-        """No ball."""
-        return math.inf
 
     def sample(self, generator: np.random.Generator, dim: int) -> FloatArray:
         """One exact draw, (dim,)."""

@@ -33,7 +33,7 @@ from duelist.samplers.base import Trace, prior_draws, random_source
 from duelist.samplers.curvature import Curvature, refresh_curvature, unknown_curvature
 from duelist.samplers.expansion import Expansion, no_expansion, prepare_terms
 from duelist.samplers.generic_mala import randomness_in_numpy, run_mala
-from duelist.samplers.peaks import PeakState, jump, no_peaks, refresh_peaks, report_peaks
+from duelist.samplers.peaks import PeakState, no_peaks, report_peaks, visit_peaks
 from duelist.typing import FloatArray
 
 
@@ -127,7 +127,7 @@ class MALA:
     ) -> tuple[MALAState, Trace]:
         """Draw `draws` times, `steps` steps apart. The step size stays as it is, so the chains are Markov chains."""
         moved, output = self._move(potential, state, streams, round_, 0, draws=draws)
-        if not moved.peaks.several:
+        if moved.peaks.centre.shape[2] == 0:
             return moved, Trace(output.path, output.energy)
         # Jumps come between two draws, so the draws are made one by one.
         outputs = [output]
@@ -148,8 +148,7 @@ class MALA:
         else:
             curvature, expansion, terms = prepare_terms(state.curvature, state.expansion, potential)
             position = state.position.copy()
-            peaks = refresh_peaks(state.peaks, curvature, potential, terms)
-            peaks = jump(peaks, position, terms, streams, round_, attempt)
+            peaks = visit_peaks(state.peaks, position, curvature, terms, source._replace(keys=streams.keys("jumps")))
             output = self._run_compiled(terms, position, state.log_step, curvature.whitener, source, steps, draws)
             state = state._replace(position=position, curvature=curvature, expansion=expansion, peaks=peaks)
         info = MALAInfo(state.info.accepted + steps * output.acceptance, state.info.proposed + steps)

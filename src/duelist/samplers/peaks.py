@@ -14,13 +14,12 @@ import numpy as np
 
 from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import stored
-from duelist.core.streams import Streams
 from duelist.kernels.peaks import Peaks, follow_lanes, jump_lanes, search_lanes, slopes_at_lanes
 from duelist.kernels.philox import RandomSource
 from duelist.kernels.potential import LinearTerms
 from duelist.posteriors.linear import LinearPotential
-from duelist.samplers.curvature import Curvature, flat_precision
-from duelist.typing import FloatArray, IntArray
+from duelist.samplers.curvature import Curvature
+from duelist.typing import BoolArray, FloatArray, IntArray
 
 MOST_PEAKS = 64
 TRIES = 8  # jumps proposed per round
@@ -39,7 +38,7 @@ class PeakState(NamedTuple):
         log_weight: (lanes, chains, most) what each holds by Laplace's method, up to a constant.
         energy: (lanes, chains, most) the potential there.
         n_peaks: (lanes, chains) how many are in use.
-        searched: number of duels at the last search; -1 for never.
+        searched: (lanes,) number of duels at the last search; -1 for never.
         accepted: (lanes, chains) jumps taken so far.
         proposed: (lanes, chains) jumps proposed so far.
     """
@@ -49,20 +48,16 @@ class PeakState(NamedTuple):
     log_weight: FloatArray
     energy: FloatArray
     n_peaks: IntArray
-    searched: int
+    searched: IntArray
     accepted: FloatArray
     proposed: FloatArray
-
-    @property
-    def several(self) -> bool:
-        """Whether any chain has more than one."""
-        return bool(self.centre.shape[2] > 0)
 
 
 def no_peaks(lanes: int, chains: int, dim: int) -> PeakState:
     """Nothing searched for yet."""
     counters = np.zeros((lanes, chains))
-    return PeakState(*_room(lanes, chains, 0, dim), searched=-1, accepted=counters, proposed=counters)
+    never = np.full(lanes, -1, dtype=np.int64)
+    return PeakState(*_room(lanes, chains, 0, dim), searched=never, accepted=counters, proposed=counters)
 
 
 def _room(lanes: int, chains: int, most: int, dim: int) -> Peaks:
@@ -75,11 +70,16 @@ def _room(lanes: int, chains: int, most: int, dim: int) -> Peaks:
     )
 
 
-def search_peaks(potential: LinearPotential, terms: LinearTerms, mode: FloatArray, *, least_promise: float = 0.0) -> Peaks:
-    """The peaks of the posterior, at most `MOST_PEAKS` per lane and chain, the nearest to the mode (lanes, dim) first."""
+def search_peaks(potential: LinearPotential, terms: LinearTerms, mode: FloatArray) -> Peaks:
+    """Every peak that is found, at most `MOST_PEAKS` per lane and chain, the nearest to the mode (lanes, dim) first."""
+    return _search(terms, mode, np.ones(potential.lanes, dtype=np.bool_), least_promise=0.0)
+
+
+def _search(terms: LinearTerms, mode: FloatArray, due: BoolArray, *, least_promise: float) -> Peaks:
     slopes = _start_slopes(terms, mode)
-    found = _room(potential.lanes, potential.chains, min(slopes.shape[2] + 1, MOST_PEAKS), potential.dim)
-    search_lanes(mode, slopes, terms, terms._replace(tilt=None), flat_precision(potential), least_promise, found)
+    lanes, chains, n_starts, dim = slopes.shape
+    found = _room(lanes, chains, min(n_starts + 1, MOST_PEAKS), dim)
+    search_lanes(mode, slopes, terms, _untilted(terms), due, least_promise, found)
     return found
 
 
@@ -92,8 +92,8 @@ def _start_slopes(terms: LinearTerms, mode: FloatArray) -> FloatArray:
     others = tilt.ball_reach > 0.0 or tilt.spread.shape[1] or len(tilt.shape_repeats)
     if len(tilt.repeats) == 1 and not others:
         arms = tilt.sets[:, 0].transpose(0, 2, 1)
-        held: FloatArray = tilt.mu[:, None, None, None] * (tilt.adversary[:, :, None] - tilt.repeats[0] * arms[:, None])
-        return held
+        held = tilt.mu[:, None, None, None] * (tilt.adversary[:, :, None] - tilt.repeats[0] * arms[:, None])
+        return np.ascontiguousarray(held)  # another layout would be another compilation
     axes = np.broadcast_to(np.vstack([np.eye(dim), -np.eye(dim)]), (lanes, 2 * dim, dim))
     points = np.concatenate([axes, -mode[:, None]], axis=1)
     slopes = np.empty((lanes, chains, points.shape[1], dim))
@@ -101,41 +101,58 @@ def _start_slopes(terms: LinearTerms, mode: FloatArray) -> FloatArray:
     return slopes
 
 
-def refresh_peaks(state: PeakState, curvature: Curvature, potential: LinearPotential, terms: LinearTerms) -> PeakState:
-    """The peaks for this potential: searched for when the curvature was taken anew, else followed."""
-    if terms.tilt is None or not terms.tilt.mu.any():
-        return state
-    # While there is one peak a search finds nothing new as a rule, so it waits for a tenth more data.
-    due = state.searched + (0 if state.several else state.searched // 10)
-    if state.searched < 0 or state.searched > curvature.observations or due < curvature.observations:
-        found = search_peaks(potential, terms, curvature.mode, least_promise=_PROMISE)
-        if not (found.n_peaks > 1).any():
-            found = _room(potential.lanes, potential.chains, 0, potential.dim)
-        return PeakState(*found, searched=curvature.observations, accepted=state.accepted, proposed=state.proposed)
-    if not state.several:
-        return state
-    followed = Peaks(
-        state.centre.copy(), state.whitener.copy(), state.log_weight.copy(), state.energy.copy(), state.n_peaks.copy()
-    )
-    follow_lanes(terms, terms._replace(tilt=None), flat_precision(potential), 2, followed)
-    return PeakState(*followed, *state[5:])
-
-
-def jump(
-    state: PeakState, position: FloatArray, terms: LinearTerms, streams: Streams, round_: int, attempt: int = 0
+def visit_peaks(
+    state: PeakState,
+    position: FloatArray,
+    curvature: Curvature,
+    terms: LinearTerms,
+    source: RandomSource,
 ) -> PeakState:
-    """Jump between peaks, in place; the state counts how often."""
-    if not state.several:
+    """Bring the peaks up to date and propose jumps between them, moving `position` in place.
+
+    Each lane looks after itself, so that it draws the same alone and beside others.
+    """
+    if terms.tilt is None:
+        return state
+    seen, searched = curvature.observations, state.searched
+    # A new search comes with a new curvature. While there is one peak it finds no second as a rule, and waits for a tenth more.
+    wait = np.where((state.n_peaks > 1).any(axis=1), 0, searched // 10)
+    due = (terms.tilt.mu > 0.0) & ((searched < 0) | (searched > seen) | (searched + wait < seen))
+    if state.centre.shape[2] > 0:
+        centre, whitener, log_weight, energy = (array.copy() for array in state[:4])
+        followed = Peaks(centre, whitener, log_weight, energy, state.n_peaks)
+        follow_lanes(terms, _untilted(terms), 2, followed)
+        state = PeakState(*followed, *state[5:])
+    if due.any():
+        found = _search(terms, curvature.mode, due, least_promise=_PROMISE)
+        state = _merge(found, state, due, np.where(due, seen, searched))
+    if state.centre.shape[2] == 0:
         return state
     accepted = np.empty(position.shape[:2])
-    source = RandomSource(streams.keys("jumps"), round_, attempt * position.shape[1])
     jump_lanes(position, terms, source, TRIES, Peaks(*state[:5]), accepted)
     jumped = np.isfinite(accepted)
     return state._replace(accepted=state.accepted + np.where(jumped, accepted, 0.0), proposed=state.proposed + TRIES * jumped)
 
 
+def _merge(found: Peaks, state: PeakState, due: BoolArray, searched: IntArray) -> PeakState:
+    """What was found in the lanes that were due, and the others as they were."""
+    most = state.centre.shape[2]
+    n_peaks = np.where(due[:, None], found.n_peaks, state.n_peaks)
+    if most == 0 and not (n_peaks > 1).any():
+        return state._replace(n_peaks=n_peaks, searched=searched)
+    for new, old in zip(found[:4], state[:4], strict=True):
+        new[~due, :, :most] = old[~due]
+    return PeakState(*found[:4], n_peaks, searched, *state[6:])
+
+
+def _untilted(terms: LinearTerms) -> LinearTerms:
+    """The terms with a tilt of no weight: of the same type, so that kernels need not be compiled for both."""
+    assert terms.tilt is not None
+    return terms._replace(tilt=terms.tilt._replace(mu=np.zeros_like(terms.tilt.mu)))
+
+
 def report_peaks(state: PeakState) -> dict[str, FloatArray]:
-    """Peaks of the posterior and the share of jumps between them that were taken, NaN where there was nothing to jump to."""
-    with np.errstate(invalid="ignore"):
-        share = state.accepted.sum(axis=1) / state.proposed.sum(axis=1)
+    """Peaks of the posterior, and the share of jumps between them that were taken; 1 where there was nothing to jump to."""
+    proposed = state.proposed.sum(axis=1)
+    share = np.where(proposed > 0.0, state.accepted.sum(axis=1) / np.maximum(proposed, 1.0), 1.0)
     return {"peaks": np.maximum(state.n_peaks, 1).mean(axis=1), "jumps_accepted": share}

@@ -29,7 +29,7 @@ from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Prior
 from duelist.samplers.base import prior_draws, random_source
 from duelist.samplers.curvature import Curvature, flat_precision, refresh_curvature, unknown_curvature
-from duelist.samplers.peaks import PeakState, jump, no_peaks, refresh_peaks, report_peaks
+from duelist.samplers.peaks import PeakState, no_peaks, report_peaks, visit_peaks
 from duelist.typing import FloatArray
 
 
@@ -102,11 +102,10 @@ class PolyaGamma:
         # The mode is needed for the Feel-Good slope alone; without the tilt nothing is ever computed from it.
         curvature = refresh_curvature(state.curvature, potential) if potential.mu.any() else state.curvature
         position = state.position.copy()
-        peaks = refresh_peaks(state.peaks, curvature, potential, terms)
-        peaks = jump(peaks, position, terms, streams, round_, attempt)
         lanes, n_chains, _ = position.shape
-        tried = np.empty((lanes, n_chains))
         source, extra = random_source(streams, round_, attempt, n_chains), flat_precision(potential)
+        peaks = visit_peaks(state.peaks, position, curvature, terms, source._replace(keys=streams.keys("jumps")))
+        tried = np.empty((lanes, n_chains))
         bad_lane = polya_gamma_lanes(position, curvature.mode, source, self.steps, extra, terms, tried)
         if bad_lane >= 0:
             raise NonFiniteError(

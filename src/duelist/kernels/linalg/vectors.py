@@ -39,3 +39,10 @@ def copy_into(out: FloatArray, values: FloatArray) -> None:
     """Copy a vector. Slice assignment would do, but brings along the text of its errors: a second of compiling a kernel."""
     for i in range(out.shape[0]):
         out[i] = values[i]
+
+
+@inner
+def copy_rows_into(out: FloatArray, values: FloatArray) -> None:
+    """Copy a matrix, row by row for the same reason."""
+    for i in range(out.shape[0]):
+        copy_into(out[i], values[i])
