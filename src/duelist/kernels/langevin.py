@@ -152,9 +152,11 @@ def mala_lanes(
     scratch = scratch_for(terms)
     gradient, new_gradient, proposal = np.empty(dim), np.empty(dim), np.empty(dim)
     slope, new_slope, noise, move = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
+    path, energy, acceptance = output.path, output.energy, output.acceptance
     for lane in range(lanes):
-        w = whitener[lane]
+        w, key = whitener[lane], source.keys[lane]
         for chain in range(chains):
+            substream = source.first_substream + chain
             theta = position[lane, chain]
             h = math.exp(log_step[lane, chain])
             value = value_and_gradient(gradient, theta, lane, chain, terms, scratch)
@@ -164,7 +166,7 @@ def mala_lanes(
             block = first_block()
             accepted = 0.0
             for step in range(steps):
-                block, uniform = fill_normals(noise, source.keys[lane], block, source.round_, source.first_substream + chain)
+                block, uniform = fill_normals(noise, key, block, source.round_, substream)
                 forward = 0.0
                 for i in range(dim):
                     move[i] = h * noise[i] - 0.5 * h * h * slope[i]
@@ -187,8 +189,8 @@ def mala_lanes(
                         gradient, new_gradient = new_gradient, gradient
                         slope, new_slope = new_slope, slope
                 kept = (step + 1) // keep_every - 1
-                if (step + 1) % keep_every == 0 and kept < output.path.shape[2]:
-                    copy_into(output.path[lane, chain, kept], theta)
-                    output.energy[lane, chain, kept] = value
-            output.acceptance[lane, chain] = accepted / steps
+                if (step + 1) % keep_every == 0 and kept < path.shape[2]:
+                    copy_into(path[lane, chain, kept], theta)
+                    energy[lane, chain, kept] = value
+            acceptance[lane, chain] = accepted / steps
     return -1

@@ -26,8 +26,11 @@ TAIL = 6  # degrees of freedom of the Student densities: heavier than any piece,
 _TOLERANCE = 1e-4  # on the Newton decrement: a peak to a hundredth of its width is a good enough proposal
 _NEWTON = 40
 _ALTERNATIONS = 40
+_HARDLY = 0.1  # squared distance, in widths, that a peak may move without a new curvature
 _SAME = 0.25  # squared distance, in widths, below which two peaks are one
 _BARRIER = 2.0  # nats that chains climb without help, in a few steps
+# Under a quadratic likelihood, peaks r widths apart have a barrier of r^2 / 8 nats at most: 16 where it is worth a jump.
+_SHORT = 4.0  # squared distance below which no search is made, with room for a likelihood that flattens
 _ALONG = 8  # points between two peaks at which the barrier is measured
 _NEGLIGIBLE = 8.0  # nats below the heaviest peak from which a peak is left out: it holds one draw in three thousand
 
@@ -233,6 +236,21 @@ def _promise(slope: FloatArray, main: FloatArray, main_slope: FloatArray, main_w
 
 
 @inner
+def _reach(slopes: FloatArray, whitener: FloatArray, work: Workspace) -> float:
+    """The largest squared distance, in widths, between the peaks of two slopes, one of them held in the workspace."""
+    furthest = 0.0
+    for s in range(slopes.shape[0]):
+        for i in range(work.slope.shape[0]):
+            work.trial[i] = slopes[s, i] - work.slope[i]
+        lower_times(work.direction, whitener, work.trial)
+        squared = 0.0
+        for i in range(work.slope.shape[0]):
+            squared += work.direction[i] * work.direction[i]
+        furthest = squared if squared > furthest else furthest
+    return furthest
+
+
+@inner
 def _barrier(lane: int, chain: int, one: int, two: int, terms: LinearTerms, work: Workspace, peaks: Peaks) -> float:
     """How far the straight way between two peaks climbs above the higher of them: no less than the lowest pass."""
     highest = -math.inf
@@ -281,6 +299,7 @@ def _isolated(lane: int, chain: int, terms: LinearTerms, work: Workspace, peaks:
 @entry
 def search_lanes(
     mode: FloatArray,
+    whitener: FloatArray,
     slopes: FloatArray,
     terms: LinearTerms,
     base: LinearTerms,
@@ -292,6 +311,7 @@ def search_lanes(
 
     Args:
         mode: (lanes, dim) of prior and likelihood.
+        whitener: (lanes, dim, dim) inverse Cholesky factor of their curvature there.
         slopes: (lanes, chains, n_starts, dim) the search starts once with the tilt held at each.
         terms: the posterior.
         base: the same with a tilt of no weight: of the same type, so that nothing is compiled twice.
@@ -312,6 +332,9 @@ def search_lanes(
             work.whitener.fill(0.0)
             main_slope.fill(math.inf)
             _hold_tilt(lane, chain, terms, work)
+            if least_promise > 0.0 and _reach(slopes[lane, chain], whitener[lane], work) < _SHORT:
+                peaks.n_peaks[lane, chain] = 1
+                continue
             if not _climb(lane, chain, terms, base, main_slope, work):
                 continue
             _add_peak(lane, chain, terms, work, peaks)
@@ -333,20 +356,38 @@ def search_lanes(
 
 
 @entry
-def follow_lanes(terms: LinearTerms, base: LinearTerms, steps: int, peaks: Peaks) -> None:
-    """Move known peaks to where they are now, by `steps` Newton steps each."""
+def follow_lanes(terms: LinearTerms, base: LinearTerms, due: BoolArray, peaks: Peaks) -> None:
+    """Move known peaks of the lanes that are due to where they are now.
+
+    A peak that hardly moved takes one Newton step with the curvature that it has, and the height that the step promises, at the
+    price of one gradient. One that moved further gets a new curvature.
+    """
     lanes, chains, _, dim = peaks.centre.shape
     work = _workspace(dim, terms)
     for lane in range(lanes):
+        if not due[lane]:
+            continue
         for chain in range(chains):
-            if peaks.n_peaks[lane, chain] < 2:
-                continue
             for k in range(peaks.n_peaks[lane, chain]):
-                copy_into(work.theta, peaks.centre[lane, chain, k])
-                copy_rows_into(work.whitener, peaks.whitener[lane, chain, k])
-                _hold_tilt(lane, chain, terms, work)
-                if _descend(lane, chain, base, steps, work):
-                    _put_peak(lane, chain, k, terms, work, peaks)
+                centre, whitener = peaks.centre[lane, chain, k], peaks.whitener[lane, chain, k]
+                energy = value_and_gradient(work.gradient, centre, lane, chain, terms, work.rows)
+                lower_times(work.trial, whitener, work.gradient)
+                lower_transposed_times(work.direction, whitener, work.trial)
+                moved = 0.0
+                for i in range(dim):
+                    moved += work.trial[i] * work.trial[i]
+                if moved < _HARDLY:
+                    for i in range(dim):
+                        centre[i] -= work.direction[i]
+                    energy -= 0.5 * moved
+                    peaks.log_weight[lane, chain, k] += peaks.energy[lane, chain, k] - energy
+                    peaks.energy[lane, chain, k] = energy
+                else:
+                    copy_into(work.theta, centre)
+                    copy_rows_into(work.whitener, whitener)
+                    _hold_tilt(lane, chain, terms, work)
+                    if _descend(lane, chain, base, 2, work):
+                        _put_peak(lane, chain, k, terms, work, peaks)
 
 
 @entry

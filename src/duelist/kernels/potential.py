@@ -9,7 +9,7 @@ import numpy as np
 
 from duelist.kernels.actions import first_maximum, utilities_into
 from duelist.kernels.compile import entry, inner
-from duelist.kernels.logistic import Likelihood, add_loss_gradient, add_weighted_columns, counts_of_lane, slopes_alone
+from duelist.kernels.logistic import Likelihood, add_weighted_columns, loss_and_slopes, slopes_alone
 from duelist.typing import FloatArray
 
 
@@ -165,7 +165,12 @@ def value_and_gradient(
     likelihood = terms.likelihood
     n = likelihood.n_rows[lane]
     if n > 0:
-        value += add_loss_gradient(gradient, theta, counts_of_lane(likelihood, lane), scratch[0, :n], scratch[1, :n])
+        # Written out: handing the arrays on as one tuple costs a sampler six percent.
+        logits, slopes = scratch[0, :n], scratch[1, :n]
+        utilities_into(logits, likelihood.contrasts[lane], theta)
+        loss = loss_and_slopes(logits, likelihood.totals[lane, :n], likelihood.losses[lane, :n], slopes)
+        add_weighted_columns(gradient, likelihood.contrasts[lane], slopes, likelihood.eta[lane])
+        value += likelihood.eta[lane] * loss
     value += _add_quadratic(gradient, theta, lane, terms.quadratic)
     value += add_feel_good(gradient, theta, lane, chain, terms.tilt, scratch[0])
     return value

@@ -148,7 +148,9 @@ class MALA:
         else:
             curvature, expansion, terms = prepare_terms(state.curvature, state.expansion, potential)
             position = state.position.copy()
-            peaks = visit_peaks(state.peaks, position, curvature, terms, source._replace(keys=streams.keys("jumps")))
+            jumps = source._replace(keys=streams.keys("jumps"))
+            renewed = curvature is not state.curvature
+            peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps)
             output = self._run_compiled(terms, position, state.log_step, curvature.whitener, source, steps, draws)
             state = state._replace(position=position, curvature=curvature, expansion=expansion, peaks=peaks)
         info = MALAInfo(state.info.accepted + steps * output.acceptance, state.info.proposed + steps)

@@ -17,12 +17,12 @@ from duelist.core.stored_names import stored
 from duelist.kernels.peaks import Peaks, follow_lanes, jump_lanes, search_lanes, slopes_at_lanes
 from duelist.kernels.philox import RandomSource
 from duelist.kernels.potential import LinearTerms
-from duelist.posteriors.linear import LinearPotential
 from duelist.samplers.curvature import Curvature
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 MOST_PEAKS = 64
 TRIES = 8  # jumps proposed per round
+_FOLLOW = 1000  # peaks are brought up to date when the number of duels has grown by a thousandth
 # If the likelihood were quadratic, a peak would be as high as the main one at a promise of 2, and none below 1. In histories
 # that FGTS plays, every peak that held a thousandth behind a barrier of two nats promised more than 1.6.
 _PROMISE = 1.3
@@ -39,6 +39,7 @@ class PeakState(NamedTuple):
         energy: (lanes, chains, most) the potential there.
         n_peaks: (lanes, chains) how many are in use.
         searched: (lanes,) number of duels at the last search; -1 for never.
+        followed: (lanes,) number of duels when the peaks were last brought up to date.
         accepted: (lanes, chains) jumps taken so far.
         proposed: (lanes, chains) jumps proposed so far.
     """
@@ -49,6 +50,7 @@ class PeakState(NamedTuple):
     energy: FloatArray
     n_peaks: IntArray
     searched: IntArray
+    followed: IntArray
     accepted: FloatArray
     proposed: FloatArray
 
@@ -57,7 +59,7 @@ def no_peaks(lanes: int, chains: int, dim: int) -> PeakState:
     """Nothing searched for yet."""
     counters = np.zeros((lanes, chains))
     never = np.full(lanes, -1, dtype=np.int64)
-    return PeakState(*_room(lanes, chains, 0, dim), searched=never, accepted=counters, proposed=counters)
+    return PeakState(*_room(lanes, chains, 0, dim), searched=never, followed=never, accepted=counters, proposed=counters)
 
 
 def _room(lanes: int, chains: int, most: int, dim: int) -> Peaks:
@@ -70,16 +72,16 @@ def _room(lanes: int, chains: int, most: int, dim: int) -> Peaks:
     )
 
 
-def search_peaks(potential: LinearPotential, terms: LinearTerms, mode: FloatArray) -> Peaks:
-    """Every peak that is found, at most `MOST_PEAKS` per lane and chain, the nearest to the mode (lanes, dim) first."""
-    return _search(terms, mode, np.ones(potential.lanes, dtype=np.bool_), least_promise=0.0)
+def search_peaks(terms: LinearTerms, curvature: Curvature) -> Peaks:
+    """Every peak that is found, at most `MOST_PEAKS` per lane and chain, the nearest to the mode first."""
+    return _search(terms, curvature, np.ones(len(curvature.mode), dtype=np.bool_), least_promise=0.0)
 
 
-def _search(terms: LinearTerms, mode: FloatArray, due: BoolArray, *, least_promise: float) -> Peaks:
-    slopes = _start_slopes(terms, mode)
+def _search(terms: LinearTerms, curvature: Curvature, due: BoolArray, *, least_promise: float) -> Peaks:
+    slopes = _start_slopes(terms, curvature.mode)
     lanes, chains, n_starts, dim = slopes.shape
     found = _room(lanes, chains, min(n_starts + 1, MOST_PEAKS), dim)
-    search_lanes(mode, slopes, terms, _untilted(terms), due, least_promise, found)
+    search_lanes(curvature.mode, curvature.whitener, slopes, terms, _untilted(terms), due, least_promise, found)
     return found
 
 
@@ -105,44 +107,57 @@ def visit_peaks(
     state: PeakState,
     position: FloatArray,
     curvature: Curvature,
+    renewed: bool,
+    observations: int,
     terms: LinearTerms,
     source: RandomSource,
 ) -> PeakState:
     """Bring the peaks up to date and propose jumps between them, moving `position` in place.
 
     Each lane looks after itself, so that it draws the same alone and beside others.
+
+    Args:
+        state: the peaks of the round before.
+        position: (lanes, chains, dim) where the chains are.
+        curvature: of this potential.
+        renewed: whether it was computed anew since the round before.
+        observations: number of duels behind it.
+        terms: the posterior.
+        source: random numbers for the jumps.
     """
-    if terms.tilt is None:
+    if terms.tilt is None or not (renewed or state.centre.shape[2]):
         return state
     seen, searched = curvature.observations, state.searched
     # A new search comes with a new curvature. While there is one peak it finds no second as a rule, and waits for a tenth more.
-    wait = np.where((state.n_peaks > 1).any(axis=1), 0, searched // 10)
+    wait = np.where(state.n_peaks.max(axis=1) > 1, 0, searched // 10)
     due = (terms.tilt.mu > 0.0) & ((searched < 0) | (searched > seen) | (searched + wait < seen))
-    if state.centre.shape[2] > 0:
-        centre, whitener, log_weight, energy = (array.copy() for array in state[:4])
-        followed = Peaks(centre, whitener, log_weight, energy, state.n_peaks)
-        follow_lanes(terms, _untilted(terms), 2, followed)
-        state = PeakState(*followed, *state[5:])
     if due.any():
-        found = _search(terms, curvature.mode, due, least_promise=_PROMISE)
-        state = _merge(found, state, due, np.where(due, seen, searched))
+        found = _search(terms, curvature, due, least_promise=_PROMISE)
+        state = _merge(found, state, due, seen)
     if state.centre.shape[2] == 0:
         return state
+    moved = np.abs(observations - state.followed) > state.followed // _FOLLOW
+    if moved.any():
+        centre, whitener, log_weight, energy = (array.copy() for array in state[:4])
+        follow_lanes(terms, _untilted(terms), moved, Peaks(centre, whitener, log_weight, energy, state.n_peaks))
+        followed = np.where(moved, observations, state.followed)
+        state = PeakState(centre, whitener, log_weight, energy, state.n_peaks, state.searched, followed, *state[7:])
     accepted = np.empty(position.shape[:2])
     jump_lanes(position, terms, source, TRIES, Peaks(*state[:5]), accepted)
     jumped = np.isfinite(accepted)
     return state._replace(accepted=state.accepted + np.where(jumped, accepted, 0.0), proposed=state.proposed + TRIES * jumped)
 
 
-def _merge(found: Peaks, state: PeakState, due: BoolArray, searched: IntArray) -> PeakState:
-    """What was found in the lanes that were due, and the others as they were."""
+def _merge(found: Peaks, state: PeakState, due: BoolArray, seen: int) -> PeakState:
+    """What was found in the lanes that were due, after that many duels, and the others as they were."""
     most = state.centre.shape[2]
     n_peaks = np.where(due[:, None], found.n_peaks, state.n_peaks)
+    counts = {"searched": np.where(due, seen, state.searched), "followed": np.where(due, seen, state.followed)}
     if most == 0 and not (n_peaks > 1).any():
-        return state._replace(n_peaks=n_peaks, searched=searched)
+        return state._replace(n_peaks=n_peaks, **counts)
     for new, old in zip(found[:4], state[:4], strict=True):
         new[~due, :, :most] = old[~due]
-    return PeakState(*found[:4], n_peaks, searched, *state[6:])
+    return PeakState(*found[:4], n_peaks, accepted=state.accepted, proposed=state.proposed, **counts)
 
 
 def _untilted(terms: LinearTerms) -> LinearTerms:

@@ -104,7 +104,9 @@ class PolyaGamma:
         position = state.position.copy()
         lanes, n_chains, _ = position.shape
         source, extra = random_source(streams, round_, attempt, n_chains), flat_precision(potential)
-        peaks = visit_peaks(state.peaks, position, curvature, terms, source._replace(keys=streams.keys("jumps")))
+        jumps = source._replace(keys=streams.keys("jumps"))
+        renewed = curvature is not state.curvature
+        peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps)
         tried = np.empty((lanes, n_chains))
         bad_lane = polya_gamma_lanes(position, curvature.mode, source, self.steps, extra, terms, tried)
         if bad_lane >= 0:
