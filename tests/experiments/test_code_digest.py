@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import duelist
-from duelist.experiments.sweep.code_digest import code_digest, policy_files, tree_digest
+from duelist.experiments.sweep.code_digest import code_digest, policy_files, sampler_module, tree_digest
 from duelist.policies.registry import POLICIES
 
 PACKAGE = Path(duelist.__file__).parent
@@ -26,7 +26,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def digests(tree: Path) -> dict[str, str]:
-    return {name: tree_digest(tree, module) for name, module in MODULES.items()}
+    return {name: tree_digest(tree, module, sampler_module(POLICIES[name])) for name, module in MODULES.items()}
 
 
 def changed_by(tree: Path, edited: str, before: dict[str, str] | None = None) -> set[str]:
@@ -57,10 +57,33 @@ def test_an_edit_of_what_policies_share_reaches_all_who_import_it(tree: Path) ->
 
 
 @pytest.mark.parametrize(
-    "edited", ["history/history.py", "environments/linear.py", "samplers/mala.py", "experiments/sweep/blocks.py"]
+    "edited", ["history/history.py", "environments/linear.py", "kernels/philox.py", "experiments/sweep/blocks.py"]
 )
 def test_an_edit_below_the_policies_or_of_the_loop_reaches_every_policy(tree: Path, edited: str) -> None:
     assert changed_by(tree, edited) == set(MODULES)
+
+
+@pytest.mark.slow
+def test_an_edit_of_a_sampler_reaches_the_policies_that_draw_with_it(tree: Path) -> None:
+    now = digests(tree)
+    assert changed_by(tree, "samplers/mala.py", now) == {"FGTS"}
+    assert changed_by(tree, "samplers/polya_gamma.py", now) == set()
+    assert changed_by(tree, "kernels/polya_gamma.py", now) == set()
+    assert changed_by(tree, "samplers/jax_mala.py", now) == {"NonlinearFGTS"}
+    fgts = POLICIES["FGTS"]
+    drawn = {name: tree_digest(tree, fgts.__module__, sampler_module(fgts, name)) for name in ("mala", "polya_gamma", "")}
+    changed_by(tree, "kernels/polya_gamma.py", now)
+    again = {name: tree_digest(tree, fgts.__module__, sampler_module(fgts, name)) for name in drawn}
+    assert {name for name in drawn if drawn[name] != again[name]} == {"polya_gamma"}
+
+
+@pytest.mark.slow
+def test_a_sampler_with_settings_of_its_own_counts_every_sampler(tree: Path) -> None:
+    fgts = POLICIES["FGTS"]
+    assert sampler_module(fgts, "with settings") == ""
+    before = tree_digest(tree, fgts.__module__)
+    changed_by(tree, "samplers/sgld_cv.py")
+    assert tree_digest(tree, fgts.__module__) != before
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,17 +116,36 @@ def test_a_large_margin_is_found_where_it_is_and_only_there() -> None:
 
 def test_a_margin_that_noise_explains_does_not_hold() -> None:
     wild = 100 + 400 * np.abs(NOISE[::-1])
-    (margin, _) = figure1_verdicts(
+    (margin, comparable, _) = figure1_verdicts(
         [series(100 + 400 * np.abs(NOISE), label="FGTS"), series(wild * 1.01, label="MaxInP", grid="paper")]
     )
     assert margin.outcome == "did not hold"
     assert "not clearly different" in margin.findings[0].words
+    assert comparable.outcome == "held"
 
 
 def test_a_worse_fgts_is_said_to_be_worse() -> None:
-    (margin, sd) = figure1_verdicts([series(300 + 9 * NOISE), series(100 + NOISE, label="MaxInP", grid="paper")])
+    (margin, comparable, sd) = figure1_verdicts([series(300 + 9 * NOISE), series(100 + NOISE, label="MaxInP", grid="paper")])
     assert "clearly worse" in margin.findings[0].words
-    assert (margin.outcome, sd.outcome) == ("did not hold", "did not hold")
+    assert {verdict.outcome for verdict in (margin, comparable, sd)} == {"did not hold"}
+
+
+def test_a_smallest_sd_that_every_second_resample_denies_does_not_hold() -> None:
+    steady, wilder = 100 + 10 * NOISE, 100 + 10.2 * NOISE[::-1]
+    assert steady.std() < wilder.std()
+    sd = figure1_verdicts([series(steady), series(wilder, label="MaxInP", grid="paper")])[-1]
+    assert sd.outcome == "did not hold"
+
+
+def test_a_sampler_is_called_exact_only_where_its_chains_passed_the_check() -> None:
+    good = series(100 + NOISE, label="FGTS (exact sampling)", setting={"alpha": 0.1})
+    stuck = replace(good, not_converged=3)
+    assert good.title == "FGTS (exact sampling)"
+    assert "exact" not in stuck.title
+    assert f"3 of {len(NOISE)}" in stuck.title
+    zero = series(100 + NOISE, label="FGTS (exact sampling)", setting={"alpha": 0.0})
+    assert "exact" not in figure2_verdicts([zero, stuck])[0].conditions
+    assert "exact" not in final_table("t", [stuck], lambda _: None, "").rows[0][1]
 
 
 def test_on_the_papers_grids_colstim_counts_as_the_paper_tunes_it() -> None:

@@ -56,7 +56,7 @@ def final_table(
         rows.append(
             (
                 environment_text(one.environment),
-                one.label,
+                one.title,
                 GRIDS.get(one.grid, one.grid),
                 one.setting_text,
                 *(f"{value:.0f}" for value in numbers),

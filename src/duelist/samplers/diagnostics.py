@@ -20,6 +20,7 @@ from duelist.typing import FloatArray
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 ACCEPTANCE_LIMIT = 0.1
+EXCESS_LIMIT = 5.0  # nats beyond half the dimension, the share of a draw
 
 
 class PoorSamplingWarning(UserWarning):
@@ -37,6 +38,8 @@ class Diagnostics:
         energy_rhat: the same for the potential of the draws.
         energy_ess: bulk effective size of the potential of the draws.
         acceptance: (chains,) mean acceptance probability; 1 for a sampler without an accept step.
+        nats_above_best: how far the highest chain's median potential is above the best point that descents from other starts
+            find; about half the dimension where all is well. 0 without a tilt: there is one peak then, and nobody looks.
     """
 
     rhat: FloatArray
@@ -45,6 +48,12 @@ class Diagnostics:
     energy_rhat: float
     energy_ess: float
     acceptance: FloatArray
+    nats_above_best: float = 0.0
+
+    @property
+    def converged(self) -> bool:
+        """Whether no chain stands far above a point that descents from other starts find."""
+        return self.nats_above_best <= len(self.rhat) / 2 + EXCESS_LIMIT
 
     @property
     def worst_rhat(self) -> float:
@@ -70,6 +79,12 @@ class Diagnostics:
         lowest = float(self.acceptance.min())
         if not lowest >= ACCEPTANCE_LIMIT:
             found.append(f"a chain accepted {lowest:.1%} of its proposals (limit {ACCEPTANCE_LIMIT:.0%})")
+        if not self.converged:
+            limit = len(self.rhat) / 2 + EXCESS_LIMIT
+            found.append(
+                f"a chain stands {self.nats_above_best:.0f} nats above a point that descent finds (limit {limit:g}): it missed "
+                f"a peak of the posterior"
+            )
         return found
 
 
@@ -82,7 +97,7 @@ class PosteriorDraws:
         energy: (chains, draws) potential of each draw, -log density up to a constant.
         diagnostics: how well the chains mixed.
         sampler: who drew them.
-        exact: whether the sampler's draws have the posterior as their limit, with no error left however long it runs.
+        exact: whether the sampler's draws have the posterior as their limit, and its chains passed the check against descents.
     """
 
     draws: FloatArray

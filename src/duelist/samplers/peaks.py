@@ -11,17 +11,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import chdtri
 
 from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import stored
 from duelist.kernels.peaks import Peaks, follow_lanes, jump_lanes, search_lanes, slopes_at_lanes
 from duelist.kernels.philox import RandomSource
-from duelist.kernels.potential import LinearTerms
+from duelist.kernels.potential import LinearTerms, evaluate
 from duelist.samplers.curvature import Curvature
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 MOST_PEAKS = 64
 TRIES = 8  # jumps proposed per round
+_CHECKED = 8  # starts of the check where there are many sets
 _FOLLOW = 1000  # peaks are brought up to date when the number of duels has grown by a thousandth
 # If the likelihood were quadratic, a peak would be as high as the main one at a promise of 2, and none below 1. In histories
 # that FGTS plays, every peak that held a thousandth behind a barrier of two nats promised more than 1.6.
@@ -72,17 +74,37 @@ def _room(lanes: int, chains: int, most: int, dim: int) -> Peaks:
     )
 
 
-def search_peaks(terms: LinearTerms, curvature: Curvature) -> Peaks:
-    """Every peak that is found, at most `MOST_PEAKS` per lane and chain, the nearest to the mode first."""
-    return _search(terms, curvature, np.ones(len(curvature.mode), dtype=np.bool_), least_promise=0.0)
-
-
-def _search(terms: LinearTerms, curvature: Curvature, due: BoolArray, *, least_promise: float) -> Peaks:
-    slopes = _start_slopes(terms, curvature.mode)
+def _search(terms: LinearTerms, curvature: Curvature, due: BoolArray, slopes: FloatArray, *, least_promise: float) -> Peaks:
     lanes, chains, n_starts, dim = slopes.shape
     found = _room(lanes, chains, min(n_starts + 1, MOST_PEAKS), dim)
     search_lanes(curvature.mode, curvature.whitener, slopes, terms, _untilted(terms), due, least_promise, found)
     return found
+
+
+def excess_energy(terms: LinearTerms, curvature: Curvature, position: FloatArray) -> FloatArray:
+    """(lanes, chains) potential at the positions, above that of the heaviest peak that descents from other starts find.
+
+    A draw is about dim / 2 above its own peak; a chain that stands in the wrong one is above by as much as that is higher. The
+    descents start from every arm of a single set, else from `_CHECKED` directions, whatever the sampler knows of peaks.
+    """
+    values = np.empty(position.shape[:2])
+    evaluate(position, terms, values, np.empty_like(position))
+    if terms.tilt is None:
+        best, mode = np.empty((len(values), 1)), np.ascontiguousarray(curvature.mode[:, None])
+        evaluate(mode, terms, best, np.empty_like(mode))
+        return values - best
+    slopes = _start_slopes(terms, curvature.mode)
+    if len(terms.tilt.repeats) > 1:
+        slopes = np.ascontiguousarray(slopes[:, :, :: -(-slopes.shape[2] // _CHECKED)])
+    found = _search(terms, curvature, np.ones(len(values), dtype=np.bool_), slopes, least_promise=0.0)
+    unused = np.arange(found.energy.shape[2]) >= found.n_peaks[..., None]
+    heaviest = np.where(unused, -np.inf, found.log_weight).argmax(axis=2)
+    return values - np.take_along_axis(found.energy, heaviest[..., None], axis=2)[..., 0]
+
+
+def excess_limit(dim: int) -> float:
+    """What one draw in ten thousand exceeds around a Gaussian peak: half a chi-square variable."""
+    return 0.5 * float(chdtri(dim, 1e-4))
 
 
 def _start_slopes(terms: LinearTerms, mode: FloatArray) -> FloatArray:
@@ -125,14 +147,15 @@ def visit_peaks(
         terms: the posterior.
         source: random numbers for the jumps.
     """
-    if terms.tilt is None or not (renewed or state.centre.shape[2]):
+    if terms.tilt is None or not (renewed or state.centre.shape[2] or state.searched[0] < 0):
         return state
     seen, searched = curvature.observations, state.searched
     # A new search comes with a new curvature. While there is one peak it finds no second as a rule, and waits for a tenth more.
     wait = np.where(state.n_peaks.max(axis=1) > 1, 0, searched // 10)
     due = (terms.tilt.mu > 0.0) & ((searched < 0) | (searched > seen) | (searched + wait < seen))
     if due.any():
-        found = _search(terms, curvature, due, least_promise=_PROMISE)
+        slopes = _start_slopes(terms, curvature.mode)
+        found = _search(terms, curvature, due, slopes, least_promise=_PROMISE)
         state = _merge(found, state, due, seen)
     if state.centre.shape[2] == 0:
         return state

@@ -5,7 +5,7 @@ The potential is the one of FGTS.CDB, term by term, so a table of duels and thei
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,10 @@ from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.table import TablePotential, table_loss
 from duelist.samplers.base import Sampler
 from duelist.samplers.chains import run_chains
-from duelist.samplers.curvature import curvature_of_table
+from duelist.samplers.curvature import Curvature, curvature_of_table
 from duelist.samplers.diagnostics import PosteriorDraws, warn_if_poor
 from duelist.samplers.mala import MALA
+from duelist.samplers.peaks import excess_energy
 from duelist.samplers.registry import sampler_named
 from duelist.typing import FloatArray
 
@@ -106,9 +107,20 @@ def sample_posterior(
     if feel_good is None and _suits_numpy(engine, rows=chains * int(statistics.n_rows[0]), rounds=warmup + draws):
         potential = TablePotential(loss, prior, lanes=chains, dim=dim, observations=observations)
     run = run_chains(engine, potential, shape, chains=chains, draws=draws, warmup=warmup, seed=seed, max_thin=max_thin)
+    if tilt is not None:
+        excess = np.median(run.energy, axis=1).max() - _lowest(potential, shape)
+        run = run._replace(diagnostics=replace(run.diagnostics, nats_above_best=float(excess)))
     warn_if_poor(run.diagnostics, "Ask for more draws or a longer warm-up, or take another sampler.", stacklevel=2)
     name = sampler if isinstance(sampler, str) else type(sampler).__name__
-    return PosteriorDraws(draws=run.draws, energy=run.energy, diagnostics=run.diagnostics, sampler=name, exact=engine.exact)
+    exact = engine.exact and run.diagnostics.converged
+    return PosteriorDraws(draws=run.draws, energy=run.energy, diagnostics=run.diagnostics, sampler=name, exact=exact)
+
+
+def _lowest(potential: LinearPotential, shape: Curvature) -> float:
+    """The potential at the heaviest peak that descents from other starts find."""
+    at = shape.mode[:, None].copy()
+    terms = potential.compiled_terms
+    return float(potential.value(at)[0, 0] - excess_energy(terms, shape, at)[0, 0])
 
 
 def _suits_numpy(engine: Sampler, *, rows: int, rounds: int) -> bool:

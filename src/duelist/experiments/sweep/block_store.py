@@ -41,8 +41,14 @@ def compute_block(text: str, tick: Callable[[int], None]) -> bytes:
         **{f"info_{name}": np.asarray(values, dtype=np.float64) for name, values in sorted(run.info.items())},
     }
     seconds = f"{time.thread_time() - started:.3f}"
-    metadata = {_BLOCK: text.encode(), _CODE: code_digest(block.data["policy"]).encode(), _SECONDS: seconds.encode()}
+    metadata = {_BLOCK: text.encode(), _CODE: block_digest(block).encode(), _SECONDS: seconds.encode()}
     return parquet_bytes(pa.table(columns).replace_schema_metadata(metadata))
+
+
+def block_digest(block: Block) -> str:
+    """The digest of the code behind a block. Of a sampler with settings of its own, every sampler counts."""
+    sampler = block.data["parameters"].get("sampler", "")
+    return code_digest(block.data["policy"], sampler if isinstance(sampler, str) else "with settings")
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -114,7 +120,7 @@ def _read_checked(path: Path, content: bytes, block: Block) -> pa.Table:
         raise SavedStateError(f"it is not a Parquet file ({error}).") from error
     if metadata.get(_BLOCK, b"").decode() != block.text or table.column("trial").to_pylist() != block.data["trials"]:
         raise SavedStateError("it holds another block.")
-    if metadata.get(_CODE, b"").decode() != code_digest(block.data["policy"]):
+    if metadata.get(_CODE, b"").decode() != block_digest(block):
         raise SavedStateError("it was computed by other code or library versions.")
     return table
 

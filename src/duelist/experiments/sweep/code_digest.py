@@ -1,7 +1,7 @@
 """Provenance of the numbers: a digest of the code that computes them, and the versions of the libraries below.
 
-The digest of a policy's numbers leaves out policies and kernels that it cannot reach by an import: an edit of one policy
-leaves the finished blocks of the others valid.
+The digest of a policy's numbers leaves out policies, samplers and kernels that it cannot reach by an import: an edit of one
+policy or sampler leaves the finished blocks of the others valid.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 import hashlib
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 
 from duelist.policies.registry import POLICIES
+from duelist.samplers.registry import SAMPLERS
 from duelist.version import __version__
 
 # Rooms and files whose code decides the numbers of a run. A changed plot or command line leaves finished blocks valid.
@@ -26,27 +28,37 @@ _ROOMS = (
     "rewards",
     "theory",
     "posteriors",
-    "samplers",
     "environments",
 )
 _FILES = ("experiments/simulation.py", "experiments/sweep/blocks.py", "experiments/sweep/block_store.py")
+_PACKAGE = Path(__file__).parents[2]
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
 
 
 @cache
-def code_digest(policy: str = "") -> str:
+def code_digest(policy: str = "", sampler: str = "") -> str:
     """16 hexadecimal digits of the code that computes the numbers of a policy, and of the library versions.
 
-    Without a policy, or with one that is not registered, every policy's code counts.
+    Without a policy, or with one that is not registered, every policy's code counts; without the name of a sampler that of the
+    policy's own default, or every sampler's where it has none.
     """
     class_ = POLICIES.get(policy)
-    return tree_digest(Path(__file__).parents[2], class_.__module__ if class_ is not None else "")
+    if class_ is None:
+        return tree_digest(_PACKAGE)
+    return tree_digest(_PACKAGE, class_.__module__, sampler_module(class_, sampler))
 
 
-def tree_digest(package: Path, module: str = "") -> str:
-    """The digest for a source tree and the module that holds the policy."""
+def sampler_module(class_: type, sampler: str = "") -> str:
+    """The module of the sampler that a policy draws with; empty where it names none."""
+    defaults = {each.name: each.default for each in fields(class_)} if is_dataclass(class_) else {}
+    named = SAMPLERS.get(sampler or str(defaults.get("sampler")))
+    return named.__module__ if named is not None else ""
+
+
+def tree_digest(package: Path, module: str = "", sampler: str = "") -> str:
+    """The digest for a source tree, the module that holds the policy and the module that holds its sampler."""
     files = {path for room in _ROOMS for path in (package / room).rglob("*.py")} | {package / name for name in _FILES}
-    files |= {*_reachable(package, ["kernels"], files), *policy_files(package, module)}
+    files |= {*_reachable(package, ["kernels"], files), *policy_files(package, module, sampler)}
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(files):
         digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -55,14 +67,23 @@ def tree_digest(package: Path, module: str = "") -> str:
     return digest.hexdigest()
 
 
-def policy_files(package: Path, module: str) -> list[Path]:
-    """The files of the rooms `policies` and `kernels` that `module` can reach by imports, wherever in a file they stand."""
-    everything = sorted((package / "policies").rglob("*.py"))
-    home = next((path for path in everything if _module_name(package, path) == module), None)
-    return sorted(_reachable(package, ["policies", "kernels"], everything if home is None else [home]))
+def policy_files(package: Path, module: str, sampler: str = "") -> list[Path]:
+    """The files of the rooms `policies`, `samplers` and `kernels` that the modules can reach by imports, wherever they stand.
+
+    The registry of samplers imports all of them, and a policy plays one: that one counts, where it is named.
+    """
+    everything = {_module_name(package, path): path for path in sorted((package / "policies").rglob("*.py"))}
+    samplers = {_module_name(package, path): path for path in sorted((package / "samplers").rglob("*.py"))}
+    registry = package / "samplers" / "registry.py"
+    roots = [everything[module]] if module in everything else list(everything.values())
+    reached = _reachable(package, ["policies", "samplers", "kernels"], roots, not_through={registry})
+    if registry in reached:
+        drawn = [samplers[sampler]] if sampler in samplers else list(samplers.values())
+        reached |= _reachable(package, ["samplers", "kernels"], drawn, not_through={registry})
+    return sorted(reached)
 
 
-def _reachable(package: Path, rooms: Sequence[str], roots: Iterable[Path]) -> set[Path]:
+def _reachable(package: Path, rooms: Sequence[str], roots: Iterable[Path], not_through: Set[Path] = frozenset()) -> set[Path]:
     """The files of these rooms that the roots can reach by imports, roots in the rooms included."""
     known = {_module_name(package, path): path for room in rooms for path in (package / room).rglob("*.py")}
     inside = set(known.values())
@@ -72,7 +93,8 @@ def _reachable(package: Path, rooms: Sequence[str], roots: Iterable[Path]) -> se
         path = waiting.pop()
         if path not in reached:
             reached.add(path)
-            waiting += [known[name] for name in _imported_names(path.read_bytes()) if name in known]
+            if path not in not_through:
+                waiting += [known[name] for name in _imported_names(path.read_bytes()) if name in known]
     return reached & inside
 
 

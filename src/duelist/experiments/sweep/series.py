@@ -49,6 +49,7 @@ class Series:
         regret: (n, points) cumulative average regret.
         final: (n,) the same after the last round.
         weak: (n,) final regret of the better of the two arms.
+        not_converged: runs whose chains stood far above a point that descents from other starts found.
     """
 
     label: str
@@ -62,6 +63,15 @@ class Series:
     regret: FloatArray = field(repr=False)
     final: FloatArray = field(repr=False)
     weak: FloatArray = field(repr=False)
+    not_converged: int = 0
+
+    @property
+    def title(self) -> str:
+        """The label for a reader: a sampler is called exact only where the check of its chains passed in every run."""
+        if not self.not_converged:
+            return self.label
+        failed = f"check of the chains failed in {self.not_converged} of {len(self.trials)} runs"
+        return f"{self.label.replace('exact sampling', 'MALA')}: {failed}"
 
     @property
     def tuned_as_in_the_paper(self) -> bool:
@@ -99,6 +109,9 @@ def extract_series(spec: Spec, table: pa.Table, stage: str = "test") -> list[Ser
     rounds = np.array(table.column("round")[0].as_py(), dtype=np.float64)
     curves = np.array(table.column("regret").combine_chunks().flatten()).reshape(table.num_rows, len(rounds))
     final, weak = (table.column(name).to_numpy() for name in ("final_regret", "final_weak_regret"))
+    # Other policies have no such column, or nothing in it; biased samplers are not called exact and need no check.
+    checked = "info_converged" in table.column_names
+    converged = table.column("info_converged").to_numpy(zero_copy_only=False) if checked else np.ones(table.num_rows)
     return [
         Series(
             label=label,
@@ -112,6 +125,7 @@ def extract_series(spec: Spec, table: pa.Table, stage: str = "test") -> list[Ser
             regret=curves[rows],
             final=final[rows],
             weak=weak[rows],
+            not_converged=int((converged[rows] == 0.0).sum()) if "exact" in label else 0,
         )
         for (place, label, grid, setting), rows in groups.items()
     ]

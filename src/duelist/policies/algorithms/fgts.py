@@ -44,6 +44,9 @@ from duelist.policies.parts.same_arm import (
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.samplers.base import Sampler
+from duelist.samplers.curvature import unknown_curvature
+from duelist.samplers.expansion import no_expansion, prepare_terms
+from duelist.samplers.peaks import excess_energy, excess_limit
 from duelist.samplers.registry import sampler_named
 from duelist.theory.linear_bounds import theory_mu
 from duelist.typing import FloatArray, IntArray
@@ -255,11 +258,21 @@ class FGTS(Policy[FGTSState]):
         return float(self.discount)
 
     def report(self, state: FGTSState) -> dict[str, FloatArray]:
-        """How the sampler is doing, and how many distinct contrasts the likelihood reads."""
-        return {
-            **self._sampler.report(state.chains),
-            "distinct_contrasts": state.history.live_statistics.n_rows.astype(np.float64),
-        }
+        """How the sampler is doing, how many distinct contrasts the likelihood reads, and whether the chains can be trusted.
+
+        nats_above_best is the potential of the higher chain above the best point that descents from other starts find, and
+        converged is 1 where that is no more than a draw's own share.
+        """
+        statistics = state.history.live_statistics
+        found = {**self._sampler.report(state.chains), "distinct_contrasts": statistics.n_rows.astype(np.float64)}
+        potential = self._potential(state, statistics)
+        if self._sampler.one_pass or potential.needs_python:
+            return found
+        lanes, _, dim = state.chains.position.shape
+        curvature, _, terms = prepare_terms(unknown_curvature(lanes, dim), no_expansion(lanes, dim), potential)
+        excess = excess_energy(terms, curvature, state.chains.position).max(axis=1)
+        converged = (excess <= excess_limit(dim)).astype(np.float64)
+        return {**found, "nats_above_best": excess, "converged": converged}
 
     @cached_property
     def _sampler(self) -> Sampler:
