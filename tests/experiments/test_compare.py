@@ -30,7 +30,7 @@ def test_the_table_holds_the_statistics_of_the_final_regret_best_first() -> None
         final = sorted(run.final_regret.tolist())
         assert rows[name]["mean"] == pytest.approx(sum(final) / 9)
         assert rows[name]["median"] == pytest.approx(final[4])
-        assert rows[name]["sd"] == pytest.approx((sum((x - sum(final) / 9) ** 2 for x in final) / 9) ** 0.5)
+        assert rows[name]["sd"] == pytest.approx((sum((x - sum(final) / 9) ** 2 for x in final) / 8) ** 0.5)
         # Linear interpolation between order statistics: 5 % of the way along 8 gaps is 0.4 of the first.
         assert rows[name]["q05"] == pytest.approx(final[0] + 0.4 * (final[1] - final[0]))
         assert rows[name]["q95"] == pytest.approx(final[8] - 0.4 * (final[8] - final[7]))

@@ -20,6 +20,7 @@ from duelist.experiments.families.standings import rank_settings as rank_setting
 from duelist.experiments.families.standings import ratio as ratio
 from duelist.experiments.families.standings import tail_regret as tail_regret
 from duelist.experiments.run import Run as Run
+from duelist.experiments.run import spread as spread
 from duelist.experiments.simulation import simulate as simulate
 from duelist.experiments.slate_simulation import simulate_slates as simulate_slates
 from duelist.experiments.sweep.blocks import Block as Block
@@ -38,7 +39,6 @@ from duelist.experiments.sweep.series import growth_exponent as growth_exponent
 from duelist.experiments.sweep.series import paired_difference as paired_difference
 from duelist.experiments.sweep.series import select as select
 from duelist.experiments.sweep.series import share_with_smallest_spread as share_with_smallest_spread
-from duelist.experiments.sweep.series import spread as spread
 from duelist.experiments.sweep.series import summary as summary
 from duelist.experiments.sweep.spec import Spec as Spec
 from duelist.experiments.sweep.spec import load_shipped_spec as load_shipped_spec

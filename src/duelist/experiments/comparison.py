@@ -10,7 +10,7 @@ import numpy as np
 
 from duelist.core.errors import InvalidInputError
 from duelist.environments.base import Environment
-from duelist.experiments.run import Run
+from duelist.experiments.run import Run, spread
 from duelist.experiments.simulation import simulate
 from duelist.policies.base import Policy
 
@@ -32,7 +32,7 @@ class Comparison:
         for name, run in self.runs.items():
             final = run.final_regret
             low, median, high = np.quantile(final, [0.05, 0.5, 0.95])
-            values = (final.mean(), final.std(), median, low, high, run.weak_regret[:, -1].mean(), run.seconds)
+            values = (final.mean(), spread(final), median, low, high, run.weak_regret[:, -1].mean(), run.seconds)
             rows.append({"policy": name, **dict(zip(COLUMNS[1:], map(float, values), strict=True))})
         return sorted(rows, key=lambda row: row["mean"])
 

@@ -11,6 +11,16 @@ import numpy.typing as npt
 from duelist.typing import FloatArray
 
 
+def spread(values: FloatArray) -> FloatArray:
+    """Standard deviation over trials, the first axis, with n - 1 below the root; 0 of a single trial. The one definition here.
+
+    Example:
+        >>> float(spread(np.array([1.0, 3.0]))) == 2.0**0.5
+        True
+    """
+    return np.asarray(values.std(axis=0, ddof=1 if len(values) > 1 else 0))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """One policy on one environment, all trials.

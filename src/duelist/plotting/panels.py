@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from duelist.experiments.run import spread
 from duelist.experiments.sweep.series import Series, growth_exponent
 from duelist.plotting.regret import find_off_scale
 from duelist.plotting.style import Line, line_style, new_figure
@@ -97,7 +98,7 @@ def draw_mean(axes: Axes, series: Sequence[Series], name: Callable[[Series], str
     """Mean with the band of one standard deviation over trials, as in the paper."""
 
     def middle_and_band(regret: Any) -> tuple[Any, Any, Any]:
-        mean, sd = regret.mean(axis=0), regret.std(axis=0, ddof=1 if len(regret) > 1 else 0)
+        mean, sd = regret.mean(axis=0), spread(regret)
         return mean, np.maximum(mean - sd, 0.0), mean + sd
 
     _curves(axes, series, name, names, middle_and_band)

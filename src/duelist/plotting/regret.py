@@ -14,7 +14,7 @@ import numpy as np
 
 from duelist.core.errors import InvalidInputError
 from duelist.experiments.comparison import Comparison
-from duelist.experiments.run import Run
+from duelist.experiments.run import Run, spread
 from duelist.plotting.style import Line, line_style, new_figure
 from duelist.typing import FloatArray, IntArray
 
@@ -130,7 +130,7 @@ def _curves(comparison: Comparison) -> tuple[list[Curve], list[Curve]]:
         rounds = run.regret.shape[1]
         at = np.unique(np.linspace(1, rounds, min(rounds, _POINTS)).round().astype(np.int64))
         regret = run.regret[:, at - 1]
-        mean, sd = regret.mean(axis=0), regret.std(axis=0)
+        mean, sd = regret.mean(axis=0), spread(regret)
         low, median, high = np.quantile(regret, [0.05, 0.5, 0.95], axis=0)
         line = line_style(number)
         means.append(Curve(name, line, at, mean, mean - sd, mean + sd))

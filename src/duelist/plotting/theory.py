@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from duelist.core.errors import InvalidInputError
+from duelist.experiments.run import spread
 from duelist.experiments.theory import Decomposition, HardResult
 from duelist.plotting.style import line_style, new_figure
 from duelist.theory.ball_priors import BallPrior
@@ -118,7 +119,7 @@ def decomposition_figure(split: Decomposition) -> Figure:
     for number, (name, part) in enumerate(parts.items()):
         line = line_style(number)
         total = np.cumsum(part, axis=1)[:, shown]
-        mean, sd = total.mean(axis=0), total.std(axis=0)
+        mean, sd = total.mean(axis=0), spread(total)
         left.plot(shown + 1, mean, color=line.colour, linestyle=line.dashes, linewidth=1.6, label=name)
         left.fill_between(shown + 1, mean - sd, mean + sd, color=line.colour, alpha=0.15, linewidth=0)
         right.plot(*_windows(part, edges), color=line.colour, linestyle=line.dashes, linewidth=1.6)

@@ -19,8 +19,9 @@ from duelist.experiments.families.standings import (
     ratio,
     tail_regret,
 )
+from duelist.experiments.run import spread
 from duelist.experiments.sweep.runner import Results
-from duelist.experiments.sweep.series import Series, extract_series, paired_difference, spread, summary
+from duelist.experiments.sweep.series import Series, extract_series, paired_difference, summary
 from duelist.plotting.families import family_figure
 from duelist.plotting.paper import PaperFigure
 from duelist.reports.claims import Finding, Verdict
@@ -257,7 +258,7 @@ def _mean(series: Series) -> str:
 
 
 def _error(series: Series) -> float:
-    return spread(series.final) / math.sqrt(len(series.final))
+    return float(spread(series.final)) / math.sqrt(len(series.final))
 
 
 def ranking_table(label: str, families: Sequence[FamilyStandings], ranked: Sequence[RankedSetting]) -> ReportTable:

@@ -24,7 +24,6 @@ from duelist.typing import BoolArray, FloatArray, IntArray
 MOST_PEAKS = 64
 TRIES = 8  # jumps proposed per round
 _CHECKED = 8  # starts of the check where there are many sets
-_FOLLOW = 1000  # peaks are brought up to date when the number of duels has grown by a thousandth
 # If the likelihood were quadratic, a peak would be as high as the main one at a promise of 2, and none below 1. In histories
 # that FGTS plays, every peak that held a thousandth behind a barrier of two nats promised more than 1.6.
 _PROMISE = 1.3
@@ -159,7 +158,8 @@ def visit_peaks(
         state = _merge(found, state, due, seen)
     if state.centre.shape[2] == 0:
         return state
-    moved = np.abs(observations - state.followed) > state.followed // _FOLLOW
+    # Under a strong tilt one duel can move a hundred nats from one peak to another.
+    moved = state.followed != observations
     if moved.any():
         centre, whitener, log_weight, energy = (array.copy() for array in state[:4])
         follow_lanes(terms, _untilted(terms), moved, Peaks(centre, whitener, log_weight, energy, state.n_peaks))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from scipy import stats
 
 from duelist.core.errors import InvalidInputError
+from duelist.experiments.run import spread
 from duelist.experiments.sweep.result_table import ENVIRONMENT, POLICY
 from duelist.experiments.sweep.spec import PolicySpec, Spec
 from duelist.typing import FloatArray
@@ -189,13 +190,8 @@ class Difference(NamedTuple):
 def summary(series: Series) -> Summary:
     """Mean, standard deviation, median, 5 % and 95 % quantiles, and mean weak regret."""
     low, median, high = np.quantile(series.final, [0.05, 0.5, 0.95])
-    sd = spread(series.final)
+    sd = float(spread(series.final))
     return Summary(float(series.final.mean()), sd, float(median), float(low), float(high), float(series.weak.mean()))
-
-
-def spread(values: FloatArray) -> float:
-    """Standard deviation over trials; 0 of a single one."""
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def paired_difference(a: Series, b: Series) -> Difference:
@@ -210,7 +206,7 @@ def paired_difference(a: Series, b: Series) -> Difference:
     if n < 2:
         nothing_known = Interval(mean, -math.inf, math.inf)
         return Difference(nothing_known, nothing_known)
-    half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1)) * spread(difference) / math.sqrt(n)
+    half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1)) * float(spread(difference)) / math.sqrt(n)
     means = difference[_resamples(n)].mean(axis=1)
     return Difference(Interval(mean, mean - half, mean + half), _interval(mean, means))
 

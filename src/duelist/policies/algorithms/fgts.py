@@ -51,6 +51,8 @@ from duelist.samplers.registry import sampler_named
 from duelist.theory.linear_bounds import theory_mu
 from duelist.typing import FloatArray, IntArray
 
+_SETTLE = 4  # calls of the sampler before its chains are checked
+
 
 @stored("fgts-state", version=2, upgrade=nest(settings=FeelGoodSettings))
 class FGTSState(NamedTuple):
@@ -269,8 +271,11 @@ class FGTS(Policy[FGTSState]):
         if self._sampler.one_pass or potential.needs_python:
             return found
         lanes, _, dim = state.chains.position.shape
+        chains, streams = state.chains, Streams(0, range(lanes))
+        for call in range(_SETTLE):  # the chains stand where they were drawn, before the last duel
+            chains = self._sampler.advance(potential, chains, streams, call)
         curvature, _, terms = prepare_terms(unknown_curvature(lanes, dim), no_expansion(lanes, dim), potential)
-        excess = excess_energy(terms, curvature, state.chains.position).max(axis=1)
+        excess = excess_energy(terms, curvature, chains.position).max(axis=1)
         converged = (excess <= excess_limit(dim)).astype(np.float64)
         return {**found, "nats_above_best": excess, "converged": converged}
 
