@@ -1,4 +1,4 @@
-"""The full form of the calibration suite: every sampler against reference posteriors and simulated truths.
+"""The full form of the calibration suite: every sampler against reference posteriors, simulated truths and played histories.
 
 Run it with `make calibrate`. It prints the tables of docs/calibration.md, writes results/calibration.json, and ends
 with status 1 if a sampler that calls itself exact fails a check. The quick form is tests/statistical.
@@ -17,6 +17,7 @@ import numpy as np
 # The problems are next to the tests that use them.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.played_histories import check_played_histories
 from duelist.core.streams import Streams
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
 from duelist.samplers.base import Sampler
@@ -135,6 +136,7 @@ def main() -> int:
         if sampler_named(name).exact and results["stein"][name] < ALARM:
             failed.append(f"{name}, Stein test: p = {results['stein'][name]:.2g}")
     print("| Stein test, d = 4 | " + " | ".join(cells) + " |")
+    failed += check_played_histories()
     out = Path("results")
     out.mkdir(exist_ok=True)
     (out / "calibration.json").write_text(json.dumps(results, indent=1) + "\n")

@@ -28,9 +28,11 @@ _NEWTON = 40
 _ALTERNATIONS = 40
 _HARDLY = 0.1  # squared distance, in widths, that a peak may move without a new curvature
 _SAME = 0.25  # squared distance, in widths, below which two peaks are one
-_BARRIER = 2.0  # nats that chains climb without help, in a few steps
 # Under a quadratic likelihood, peaks r widths apart have a barrier of r^2 / 8 nats at most: 16 where it is worth a jump.
 _SHORT = 4.0  # squared distance below which no search is made, with room for a likelihood that flattens
+# Over such distances barriers are certain. And the likelihood flattens: in one of 90 runs at alpha 10 the heaviest peak of all
+# promised little (see `_promise`), so half of what is asked for elsewhere is enough there.
+_FAR = 100.0  # squared distance, in widths
 _ALONG = 8  # points between two peaks at which the barrier is measured
 _NEGLIGIBLE = 8.0  # nats below the heaviest peak from which a peak is left out: it holds one draw in three thousand
 
@@ -43,6 +45,17 @@ class Peaks(NamedTuple):
     log_weight: FloatArray  # (lanes, chains, most) logarithm of what each holds, without a common constant
     energy: FloatArray  # (lanes, chains, most) the potential there
     n_peaks: IntArray  # (lanes, chains)
+
+
+class SearchRule(NamedTuple):
+    """Which peaks a search keeps.
+
+    Starts that promise less than `least_promise` (see `_promise`) are left out, and peaks are left out where no barrier of more
+    than `barrier` nats parts one from the main one: chains reach those by themselves. With a promise of 0 all are kept.
+    """
+
+    least_promise: float
+    barrier: float
 
 
 class Workspace(NamedTuple):
@@ -267,19 +280,32 @@ def _barrier(lane: int, chain: int, one: int, two: int, terms: LinearTerms, work
 
 @inner
 def _keep_heavy(lane: int, chain: int, terms: LinearTerms, work: Workspace, peaks: Peaks) -> None:
-    """Drop peaks that hold nothing and will not before the data grow by a twentieth; the main one stays.
+    """Drop peaks that hold nothing and will not before the data grow by a twentieth; the main one and the heaviest stay.
 
-    Until then the tilt at a peak grows by about a twentieth as well; twice that is allowed for.
+    The tilt is what was played minus the maxima, and both grow by about a twentieth until then; twice that is allowed for, and
+    that they no longer cancel, as where the arm of the peak was played so far. Two peaks stay at least, so that a chain which
+    stands in a peak that came to hold nothing is still offered jumps out of it.
     """
-    n, kept = peaks.n_peaks[lane, chain], 1
-    heaviest = -math.inf
-    for k in range(n):
-        weight = peaks.log_weight[lane, chain, k]
-        heaviest = weight if weight > heaviest else heaviest
+    tilt = terms.tilt
+    if tilt is None:
+        return
+    n, kept, best = peaks.n_peaks[lane, chain], 1, 1
+    heaviest = peaks.log_weight[lane, chain, 0]
     for k in range(1, n):
-        tilt = add_feel_good(work.gradient, peaks.centre[lane, chain, k], lane, chain, terms.tilt, work.rows[0])
-        if peaks.log_weight[lane, chain, k] >= heaviest - _NEGLIGIBLE - 0.1 * abs(tilt):
-            copy_into(peaks.centre[lane, chain, kept], peaks.centre[lane, chain, k])
+        if peaks.log_weight[lane, chain, k] > peaks.log_weight[lane, chain, best]:
+            best = k
+        if peaks.log_weight[lane, chain, k] > heaviest:
+            heaviest = peaks.log_weight[lane, chain, k]
+    for k in range(1, n):
+        centre = peaks.centre[lane, chain, k]
+        maxima = -add_feel_good(work.gradient, centre, lane, chain, tilt, work.rows[0])
+        played = 0.0
+        for i in range(centre.shape[0]):
+            played += tilt.mu[lane] * tilt.adversary[lane, chain, i] * centre[i]
+        maxima += played
+        least = heaviest - _NEGLIGIBLE - 0.1 * (abs(maxima) + abs(played))
+        if k == best or peaks.log_weight[lane, chain, k] >= least:
+            copy_into(peaks.centre[lane, chain, kept], centre)
             copy_rows_into(peaks.whitener[lane, chain, kept], peaks.whitener[lane, chain, k])
             peaks.log_weight[lane, chain, kept] = peaks.log_weight[lane, chain, k]
             peaks.energy[lane, chain, kept] = peaks.energy[lane, chain, k]
@@ -288,11 +314,11 @@ def _keep_heavy(lane: int, chain: int, terms: LinearTerms, work: Workspace, peak
 
 
 @inner
-def _isolated(lane: int, chain: int, terms: LinearTerms, work: Workspace, peaks: Peaks) -> bool:
+def _isolated(lane: int, chain: int, terms: LinearTerms, barrier: float, work: Workspace, peaks: Peaks) -> bool:
     """Whether a barrier that chains do not climb parts a peak from the main one."""
     isolated = False
     for k in range(1, peaks.n_peaks[lane, chain]):
-        isolated = isolated or _barrier(lane, chain, k, 0, terms, work, peaks) > _BARRIER
+        isolated = isolated or _barrier(lane, chain, k, 0, terms, work, peaks) > barrier
     return isolated
 
 
@@ -304,7 +330,7 @@ def search_lanes(
     terms: LinearTerms,
     base: LinearTerms,
     due: BoolArray,
-    least_promise: float,
+    rule: SearchRule,
     peaks: Peaks,
 ) -> None:
     """Find the peaks of every chain in the lanes that are due, the one nearest to `mode` first.
@@ -316,8 +342,7 @@ def search_lanes(
         terms: the posterior.
         base: the same with a tilt of no weight: of the same type, so that nothing is compiled twice.
         due: (lanes,) where to search.
-        least_promise: starts that promise less (see `_promise`) are left out, and so are peaks that chains reach by themselves;
-            0 leaves out none.
+        rule: which to keep.
         peaks: filled.
     """
     lanes, dim = mode.shape
@@ -332,9 +357,11 @@ def search_lanes(
             work.whitener.fill(0.0)
             main_slope.fill(math.inf)
             _hold_tilt(lane, chain, terms, work)
-            if least_promise > 0.0 and _reach(slopes[lane, chain], whitener[lane], work) < _SHORT:
+            reach = _reach(slopes[lane, chain], whitener[lane], work)
+            if rule.least_promise > 0.0 and reach < _SHORT:
                 peaks.n_peaks[lane, chain] = 1
                 continue
+            enough = rule.least_promise if reach < _FAR else 0.5 * rule.least_promise
             if not _climb(lane, chain, terms, base, main_slope, work):
                 continue
             _add_peak(lane, chain, terms, work, peaks)
@@ -343,15 +370,15 @@ def search_lanes(
             copy_rows_into(main_whitener, work.whitener)
             for s in range(slopes.shape[2]):
                 promise = _promise(slopes[lane, chain, s], main, main_slope, main_whitener, work)
-                if promise == 0.0 or promise < least_promise:
+                if promise == 0.0 or promise < enough:
                     continue
                 copy_into(work.slope, slopes[lane, chain, s])
                 copy_into(work.theta, main)
                 if _climb(lane, chain, terms, base, main_slope, work):
                     _add_peak(lane, chain, terms, work, peaks)
-            if least_promise > 0.0:
+            if rule.least_promise > 0.0:
                 _keep_heavy(lane, chain, terms, work, peaks)
-                if not _isolated(lane, chain, terms, work, peaks):
+                if reach < _FAR and not _isolated(lane, chain, terms, rule.barrier, work, peaks):
                     peaks.n_peaks[lane, chain] = 1
 
 

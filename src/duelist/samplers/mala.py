@@ -36,6 +36,8 @@ from duelist.samplers.generic_mala import randomness_in_numpy, run_mala
 from duelist.samplers.peaks import PeakState, no_peaks, report_peaks, visit_peaks
 from duelist.typing import FloatArray
 
+_BARRIER = 2.0  # nats that chains climb by themselves, in a few steps
+
 
 @stored("mala-info")
 class MALAInfo(NamedTuple):
@@ -150,7 +152,7 @@ class MALA:
             position = state.position.copy()
             jumps = source._replace(keys=streams.keys("jumps"))
             renewed = curvature is not state.curvature
-            peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps)
+            peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps, _BARRIER)
             output = self._run_compiled(terms, position, state.log_step, curvature.whitener, source, steps, draws)
             state = state._replace(position=position, curvature=curvature, expansion=expansion, peaks=peaks)
         info = MALAInfo(state.info.accepted + steps * output.acceptance, state.info.proposed + steps)

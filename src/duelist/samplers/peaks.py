@@ -15,7 +15,7 @@ from scipy.special import chdtri
 
 from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import stored
-from duelist.kernels.peaks import Peaks, follow_lanes, jump_lanes, search_lanes, slopes_at_lanes
+from duelist.kernels.peaks import Peaks, SearchRule, follow_lanes, jump_lanes, search_lanes, slopes_at_lanes
 from duelist.kernels.philox import RandomSource
 from duelist.kernels.potential import LinearTerms, evaluate
 from duelist.samplers.curvature import Curvature
@@ -24,8 +24,8 @@ from duelist.typing import BoolArray, FloatArray, IntArray
 MOST_PEAKS = 64
 TRIES = 8  # jumps proposed per round
 _CHECKED = 8  # starts of the check where there are many sets
-# If the likelihood were quadratic, a peak would be as high as the main one at a promise of 2, and none below 1. In histories
-# that FGTS plays, every peak that held a thousandth behind a barrier of two nats promised more than 1.6.
+# If the likelihood were quadratic, a peak would be as high as the main one at a promise of 2, and there would be none below 1.
+# In histories that FGTS plays, every peak that held a thousandth behind a barrier of two nats promised more than 1.6.
 _PROMISE = 1.3
 
 
@@ -73,10 +73,10 @@ def _room(lanes: int, chains: int, most: int, dim: int) -> Peaks:
     )
 
 
-def _search(terms: LinearTerms, curvature: Curvature, due: BoolArray, slopes: FloatArray, *, least_promise: float) -> Peaks:
+def _search(terms: LinearTerms, curvature: Curvature, due: BoolArray, slopes: FloatArray, rule: SearchRule) -> Peaks:
     lanes, chains, n_starts, dim = slopes.shape
     found = _room(lanes, chains, min(n_starts + 1, MOST_PEAKS), dim)
-    search_lanes(curvature.mode, curvature.whitener, slopes, terms, _untilted(terms), due, least_promise, found)
+    search_lanes(curvature.mode, curvature.whitener, slopes, terms, _untilted(terms), due, rule, found)
     return found
 
 
@@ -95,7 +95,7 @@ def excess_energy(terms: LinearTerms, curvature: Curvature, position: FloatArray
     slopes = _start_slopes(terms, curvature.mode)
     if len(terms.tilt.repeats) > 1:
         slopes = np.ascontiguousarray(slopes[:, :, :: -(-slopes.shape[2] // _CHECKED)])
-    found = _search(terms, curvature, np.ones(len(values), dtype=np.bool_), slopes, least_promise=0.0)
+    found = _search(terms, curvature, np.ones(len(values), dtype=np.bool_), slopes, SearchRule(0.0, 0.0))
     unused = np.arange(found.energy.shape[2]) >= found.n_peaks[..., None]
     heaviest = np.where(unused, -np.inf, found.log_weight).argmax(axis=2)
     return values - np.take_along_axis(found.energy, heaviest[..., None], axis=2)[..., 0]
@@ -132,6 +132,7 @@ def visit_peaks(
     observations: int,
     terms: LinearTerms,
     source: RandomSource,
+    barrier: float,
 ) -> PeakState:
     """Bring the peaks up to date and propose jumps between them, moving `position` in place.
 
@@ -145,6 +146,7 @@ def visit_peaks(
         observations: number of duels behind it.
         terms: the posterior.
         source: random numbers for the jumps.
+        barrier: nats that the sampler's chains climb without help, in a few rounds.
     """
     if terms.tilt is None or not (renewed or state.centre.shape[2] or state.searched[0] < 0):
         return state
@@ -154,7 +156,7 @@ def visit_peaks(
     due = (terms.tilt.mu > 0.0) & ((searched < 0) | (searched > seen) | (searched + wait < seen))
     if due.any():
         slopes = _start_slopes(terms, curvature.mode)
-        found = _search(terms, curvature, due, slopes, least_promise=_PROMISE)
+        found = _search(terms, curvature, due, slopes, SearchRule(_PROMISE, barrier))
         state = _merge(found, state, due, seen)
     if state.centre.shape[2] == 0:
         return state

@@ -32,6 +32,8 @@ from duelist.samplers.curvature import Curvature, flat_precision, refresh_curvat
 from duelist.samplers.peaks import PeakState, no_peaks, report_peaks, visit_peaks
 from duelist.typing import FloatArray
 
+_BARRIER = 0.0  # nats: slice steps cross between peaks far more rarely than the steps of MALA
+
 
 @stored("polya-gamma-info")
 class PolyaGammaInfo(NamedTuple):
@@ -106,7 +108,7 @@ class PolyaGamma:
         source, extra = random_source(streams, round_, attempt, n_chains), flat_precision(potential)
         jumps = source._replace(keys=streams.keys("jumps"))
         renewed = curvature is not state.curvature
-        peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps)
+        peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps, _BARRIER)
         tried = np.empty((lanes, n_chains))
         bad_lane = polya_gamma_lanes(position, curvature.mode, source, self.steps, extra, terms, tried)
         if bad_lane >= 0:
