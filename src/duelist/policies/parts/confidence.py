@@ -10,6 +10,7 @@ finite on separable data, and the fit starts from the last one, so two Newton it
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -29,6 +30,9 @@ from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, req
 from duelist.typing import FloatArray, IntArray
 
 PAPER_RIDGE = 0.001
+# What a pair costs a rule that looks at all of them, measured at 5,000 arms: 2 ns in dimension 8, 9 ns in dimension 64.
+_NS_PER_PAIR, _NS_PER_ENTRY = 1.0, 0.125
+_SECONDS_TO_SAY = 4.0
 
 
 # A number of rounds, or the d K that the theory of CoLSTIM asks for.
@@ -201,6 +205,23 @@ def offer_candidates(policy: object, actions: ActionSet, theta: FloatArray, stre
             f"dimension {finite.dim}. Offer arms of the shape that the policy was started with."
         )
     return Candidates(finite.columns, finite.random_priority(streams, "ties", asked))
+
+
+def warn_of_many_pairs(policy: object, actions: FiniteActions) -> None:
+    """Warn before a round that looks at every pair of so many arms that it takes seconds or more.
+
+    Python shows a warning once per process, not every round.
+    """
+    seconds = actions.lanes * actions.n_arms**2 * (_NS_PER_PAIR + _NS_PER_ENTRY * actions.dim) * 1e-9
+    if seconds >= _SECONDS_TO_SAY:
+        name = type(policy).__name__
+        warnings.warn(
+            f"{name} looks at every pair of arms: with {actions.n_arms:,} arms of dimension {actions.dim} a round takes about "
+            f"{seconds:.2g} seconds or more. Use FGTS, CoLSTIM or Foresight, whose cost grows with the arms and not with "
+            f"their pairs, or offer {name} a shortlist.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def warm_up_rounds(warmup: WarmUp, actions: FiniteActions) -> int:
