@@ -19,21 +19,16 @@ from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane
 from duelist.kernels.pairs import (
     MAX_ITERATIONS,
-    TIE,
     TOLERANCE,
     Bounds,
     Candidates,
     DuelCounts,
     Fit,
-    best_from,
     challenger,
-    favoured_partner,
     measure_arms,
-    order_pair,
-    pick_arm,
-    tie_floor,
     widths_from,
 )
+from duelist.kernels.picking import TIE, best_from, favoured_partner, order_pair, pick_arm, tie_floor
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 OPTIMISTIC, WIDEST, PERTURBED = 0, 1, 2

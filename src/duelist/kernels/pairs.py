@@ -219,11 +219,13 @@ def best_pairs(scores: FloatArray, utilities: FloatArray, priority: FloatArray) 
 @inner
 def may_be_best(row: FloatArray, i: int, utilities: FloatArray, radius: float) -> bool:
     """Whether no arm is surely better than i, given the widths row (n_arms,) of its pairs."""
+    promising = True
     for j in range(row.shape[0]):
         # The arm with the highest estimate passes with equality against itself; the slack is for rounding.
         if utilities[i] - utilities[j] + radius * row[j] < -TIE * (1.0 + abs(utilities[j])):
-            return False
-    return True
+            promising = False
+            break
+    return promising
 
 
 @inner
