@@ -13,13 +13,17 @@ import numpy as np
 
 from duelist.kernels.actions import utilities_into
 from duelist.kernels.compile import entry, inner
-from duelist.kernels.linalg.factors import cholesky_into, invert_lower
-from duelist.kernels.logistic import LaneCounts, fit_lane
+from duelist.kernels.linalg.factors import cholesky_into, extend_whitener, invert_lower
+from duelist.kernels.linalg.vectors import dot
+from duelist.kernels.logistic import LaneCounts, fit_lane, follow_lane, lose_chance
 from duelist.kernels.picking import TIE, best_from, favoured_partner, order_pair, pick_arm, pick_pair, tie_floor
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-10  # of the Newton decrement: far below what moves a choice
 MAX_ITERATIONS = 50
+# A fit that follows the last one takes one step more than its tolerance asks for: theta is right to 1e-6 and better.
+_FOLLOW_TOLERANCE = 1e-12
+_FOLLOW_STEPS = 12  # slower than that, and a new curvature pays
 
 
 class Candidates(NamedTuple):
@@ -78,6 +82,41 @@ class DuelCounts(NamedTuple):
     totals: FloatArray
     losses: FloatArray
     n_rows: IntArray
+
+
+@entry
+def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: DuelCounts, ridges: Ridges) -> None:
+    """`refit_lanes` with global widths, for large dimensions: dim^2 operations per contrast, beside gradients of the fit.
+
+    shape (lanes, dim, dim) is the inverse Cholesky factor of the fit's curvature at some theta of before, extended by every
+    contrast since. Where it has become too old to follow the fit, all is worked out anew.
+    """
+    lanes, dim = fit.theta.shape
+    hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
+    scaled, white, total = np.empty(dim), np.empty(dim), np.empty(dim)
+    for lane in range(lanes):
+        z, theta = contrast[lane], fit.theta[lane]
+        if dot(z, z, dim) == 0.0:
+            continue
+        for i in range(dim):
+            for j in range(dim):
+                fit.gram[lane, i, j] += z[i] * z[j]
+        n = counts.n_rows[lane]
+        rows = LaneCounts(counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n], 1.0)
+        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, _FOLLOW_STEPS):
+            lose = lose_chance(dot(theta, z, dim))
+            root = math.sqrt(lose * (1.0 - lose))
+            for i in range(dim):
+                scaled[i] = root * z[i]
+            extend_whitener(shape[lane], scaled, white, total)
+            extend_whitener(fit.whitener[lane], z, white, total)
+            continue
+        if fit_lane(theta, hessian, rows, ridges.fit[lane], TOLERANCE, MAX_ITERATIONS) < 0:
+            fit.unconverged[lane] += 1.0
+        if cholesky_into(factor, hessian):
+            invert_lower(shape[lane], factor)
+        if cholesky_into(factor, fit.gram[lane]):
+            invert_lower(fit.whitener[lane], factor)
 
 
 @entry
