@@ -19,6 +19,7 @@ from duelist.kernels.linalg import tiles
 from duelist.kernels.linalg.factors import (
     LARGE,
     cholesky_into,
+    extend_whitener,
     invert_lower,
     lower_times,
     lower_transposed_times,
@@ -195,7 +196,7 @@ from duelist.kernels.linalg.tiles import _addresses
 import duelist
 warnings.simplefilter("ignore")
 dim = int(sys.argv[1])
-agent = duelist.Agent(duelist.MaxPairUCB(), dim=dim, seed=0)
+agent = duelist.Agent(duelist.MaxPairUCB(width="local"), dim=dim, seed=0)
 arms = np.random.default_rng(0).standard_normal((4, dim))
 for _ in range(3):
     duel = agent.choose(arms)
@@ -228,3 +229,17 @@ def test_large_matrices_find_blas_in_every_process_and_small_ones_load_nothing_o
     assert compiled == []
     assert address != 0
     assert again == pair
+
+
+@pytest.mark.parametrize("dim", [1, 2, 7, 40])
+def test_an_extended_whitener_is_that_of_the_larger_matrix(dim: int) -> None:
+    rng = np.random.default_rng(dim)
+    root = rng.standard_normal((dim, dim + 2))
+    matrix, extend = root @ root.T + np.eye(dim), from_python(extend_whitener)
+    whitener = np.linalg.inv(np.linalg.cholesky(matrix))
+    for _ in range(20):
+        vector = 3.0 * rng.standard_normal(dim)
+        matrix = matrix + np.outer(vector, vector)
+        extend(whitener, vector, np.empty(dim), np.empty(dim))
+    np.testing.assert_allclose(whitener, np.linalg.inv(np.linalg.cholesky(matrix)), rtol=1e-8, atol=1e-11)
+    assert not np.triu(whitener, 1).any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,13 @@ import duelist
 from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
+from duelist.core.stored_names import upgrade_fields
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
-from duelist.kernels.pairs import Candidates, colstim_lanes
+from duelist.kernels.linalg.factors import LARGE
+from duelist.kernels.pairs import Candidates, Fit, Ridges, colstim_lanes, refit_lanes
 from duelist.policies.algorithms.colstim import CoLSTIM, CoLSTIMState
+from duelist.policies.parts.confidence import UCBState, duel_counts
 from duelist.policies.parts.gumbel import coupled_noise, own_noise_chance, theory_radius
 from tests.support.reference_policies import Choice, Taught, play_beside, slow_colstim, slow_fit, slow_matrix, slow_noise
 
@@ -141,3 +145,44 @@ def test_with_a_ridge_in_the_matrix_alone_every_round_agrees_with_the_rule_in_pl
 
     policy = CoLSTIM(radius=0.3, ridge=2.0, fit_ridge=0.05)
     play_beside(policy, rule, dim=dim, rounds=40, horizon=horizon, scales=(1.0, 0.4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [duelist.CoLSTIM, duelist.MaxPairUCB])
+def test_in_large_dimensions_the_fit_follows_the_full_one_to_six_digits(kind: Any) -> None:
+    rng, dim = np.random.default_rng(0), LARGE + 4
+    truth, policy, streams = rng.standard_normal(dim) / 3.0, kind(same_arm="different"), Streams(0, [0, 1])
+    state = policy.start(Problem(dim=dim, lanes=2), streams)
+    for t in range(150):
+        features = (
+            rng.standard_normal((2, 6, dim)) if t < 100 else 3.0 * np.eye(dim)[None, rng.permutation(dim)[:6]].repeat(2, 0)
+        )
+        arms = FiniteActions(features)
+        duels, state = policy.choose(state, arms, streams)
+        wins = rng.random(2) < 1.0 / (1.0 + np.exp(-duels.contrast @ truth))
+        state = policy.learn(state, arms, duels, np.where(wins, 1, -1))
+        if t % 15:
+            continue
+        fit = state.fit if kind is duelist.CoLSTIM else state
+        counts, full = duel_counts(fit.history), np.zeros((2, dim))
+        exact = Fit(full, np.empty((2, dim, dim)), fit.gram.copy(), np.zeros(2))
+        nothing = np.full((2, dim), 1e-300)  # a contrast that adds nothing to M and makes the fit run
+        refit_lanes(exact, nothing, counts, Ridges(fit.settings.fit_ridge, fit.settings.ridge), False)
+        np.testing.assert_allclose(fit.theta, exact.theta, atol=1e-6)
+        np.testing.assert_allclose(fit.whitener, exact.whitener, atol=1e-9)
+        assert not fit.info.unconverged.any()
+
+
+def test_a_state_of_version_2_goes_on_where_it_was() -> None:
+    rng, dim = np.random.default_rng(1), LARGE
+    policy, streams = duelist.MaxPairUCB(), Streams(0, [0])
+    state = policy.start(Problem(dim=dim), streams)
+    for _ in range(5):
+        arms = FiniteActions(rng.standard_normal((4, dim)))
+        duels, state = policy.choose(state, arms, streams)
+        state = policy.learn(state, arms, duels, np.array([1]))
+    fields = {name: value for name, value in state._asdict().items() if name != "shape"}
+    old = UCBState(**upgrade_fields(UCBState, 2, fields))
+    assert old.shape.shape == (1, dim, dim)
+    after = [policy.learn(each, arms, duels, np.array([-1])).theta for each in (state, old)]
+    np.testing.assert_allclose(after[0], after[1], atol=1e-6)

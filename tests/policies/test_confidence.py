@@ -96,12 +96,14 @@ def test_the_warm_up_plays_random_pairs_of_different_arms_for_that_long(kind: An
 
 def test_settings_written_with_one_ridge_are_read_with_that_ridge_in_the_fit() -> None:
     ridge, radius = np.array([0.5]), np.array([3.0])
-    flat = {"history": None, "theta": None, "gram": None, "whitener": None, "asked": 3, "unconverged": np.zeros(1)}
+    theta = np.zeros((1, 2))
+    flat = {"history": None, "theta": theta, "gram": None, "whitener": None, "asked": 3, "unconverged": np.zeros(1)}
     settings = {"ridge": ridge, "radius": radius, "different": True}
     assert UCBSettings(**upgrade_fields(UCBSettings, 1, settings)) == UCBSettings(ridge, radius, True, ridge)
     state = UCBState(**upgrade_fields(UCBState, 1, {**flat, **settings}))
     assert state.settings == UCBSettings(ridge, radius, True, ridge)
     assert state.asked == 3
+    assert state.shape.shape == (1, 0, 0)
 
 
 @every_baseline

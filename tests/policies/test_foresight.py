@@ -13,7 +13,8 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.kernels.foresight import Envelope, envelope_gain, expected_excess, sort_into
+from duelist.kernels.foresight import Envelope, envelope_gain, expected_excess
+from duelist.kernels.picking import sort_into
 from duelist.policies.parts.prior_scale import FACTORS, LOG_PRIOR, base_ridge
 from duelist.typing import FloatArray
 from tests.support.kernels import from_python
@@ -32,8 +33,9 @@ def gain_by_integration(heights: FloatArray, slopes: FloatArray) -> float:
 
 def gain(heights: FloatArray, slopes: FloatArray, scale: float = 1.0) -> float:
     n = len(heights)
-    lines = Envelope(slopes, np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n))
-    call_sort_into(lines.order, slopes, n)
+    order, spare, stack = np.empty((3, n), dtype=np.int64)
+    lines = Envelope(slopes, order, spare, stack, np.empty(n))
+    call_sort_into(lines.order, slopes, n, lines.spare)
     return call_envelope_gain(heights, lines, n, scale)
 
 

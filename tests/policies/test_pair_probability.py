@@ -20,8 +20,8 @@ RULES = ["allow", "runner-up", "redraw"]
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_probabilities_of_all_ordered_pairs_add_up_to_one(rule: str) -> None:
-    table = count_favourites(np.random.default_rng(0).normal(size=(5, 400)))
-    total = sum(pair_probability(*table, i, j, rule) for i, j in itertools.product(range(5), repeat=2))
+    liked = count_favourites(np.random.default_rng(0).normal(size=(5, 400)))
+    total = sum(pair_probability(liked, i, j, rule) for i, j in itertools.product(range(5), repeat=2))
     assert total == pytest.approx(1.0)
 
 
@@ -44,10 +44,10 @@ def test_the_estimate_agrees_with_playing_the_rule_itself(rule: str) -> None:
         if second == first and rule != "allow":
             second = int(order[1])
         counts[first, second] += 1
-    table = count_favourites(utilities)
+    liked = count_favourites(utilities)
     for i, j in itertools.product(range(4), repeat=2):
         # Four standard errors of a share of 40,000 plays: below one false alarm in 900 for the 16 pairs together.
-        assert pair_probability(*table, i, j, rule) == pytest.approx(counts[i, j] / n, abs=4 * np.sqrt(0.25 / n))
+        assert pair_probability(liked, i, j, rule) == pytest.approx(counts[i, j] / n, abs=4 * np.sqrt(0.25 / n))
 
 
 @pytest.mark.slow

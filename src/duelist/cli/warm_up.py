@@ -28,6 +28,7 @@ from duelist.kernels.linalg.factors import LARGE
 from duelist.kernels.pairs import best_pairs, pair_geometry
 from duelist.live.agent import Agent
 from duelist.live.duel import Winner
+from duelist.policies.algorithms.colstim import CoLSTIM
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform
@@ -99,6 +100,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "slates", lambda: simulate_slates(ListwiseFGTS(choices=3), LinearSlates(dim=_DIM, arms=_ARMS), rounds=3, trials=2)
     yield "rules in NumPy", _numpy_rule
     yield "large matrices", lambda: _simulate(FGTS(), LinearDuels(dim=LARGE, arms=_ARMS), rounds=2)
+    yield "large fits", lambda: _simulate(CoLSTIM(), LinearDuels(dim=LARGE, arms=_ARMS), rounds=2)
 
 
 def _simulations() -> Iterator[tuple[str, Callable[[], object]]]:

@@ -19,7 +19,8 @@ from duelist.kernels.actions import utilities_into
 from duelist.kernels.compile import entry, inner
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane, loss_and_slopes
-from duelist.kernels.pairs import MAX_ITERATIONS, TIE, TOLERANCE, Candidates, DuelCounts, measure_arms, pick_arm
+from duelist.kernels.pairs import MAX_ITERATIONS, TOLERANCE, Candidates, DuelCounts, measure_arms
+from duelist.kernels.picking import TIE, pick_arm, smallest_into, sort_into
 from duelist.typing import FloatArray, IntArray
 
 _PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)
@@ -32,22 +33,12 @@ def expected_excess(x: float) -> float:
     return _PHI_0 * math.exp(-0.5 * x * x) - 0.5 * x * math.erfc(x * _ROOT_HALF)
 
 
-@inner
-def sort_into(order: IntArray, values: FloatArray, n: int) -> None:
-    """Fill order (n,) so that values[order] ascends; insertion, for a few dozen."""
-    for k in range(n):
-        place = k
-        while place > 0 and values[order[place - 1]] > values[k]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = k
-
-
 class Envelope(NamedTuple):
     """Working memory for the upper envelope of n lines."""
 
     slopes: FloatArray  # (n,)
     order: IntArray  # (n,) sorts the slopes
+    spare: IntArray  # (n,) for sorting
     stack: IntArray  # (n,) lines of the envelope, from left to right
     cuts: FloatArray  # (n,) where each begins
 
@@ -55,7 +46,7 @@ class Envelope(NamedTuple):
 @inner
 def new_envelope(n: int) -> Envelope:
     """Working memory for n lines."""
-    return Envelope(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n))
+    return Envelope(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n))
 
 
 @inner
@@ -138,7 +129,7 @@ class Shortlist(NamedTuple):
 
     chosen: IntArray  # (n_arms,) the arms considered, the leader first
     scores: FloatArray  # (n_arms,) standardised distance to the leader
-    order: IntArray  # (n_arms,) sorts the scores
+    order: IntArray  # (n_arms,) the arms of the smallest scores, in order
 
 
 @inner
@@ -166,9 +157,9 @@ def shortlist_arms(
         # Equal ones go by priority, not by row.
         scores[k] = gap / math.sqrt(variance) + TIE * priority[k] if variance > 0.0 else math.inf
     scores[leader] = -1.0
-    sort_into(order, scores, n_arms)
+    found = smallest_into(order, scores, most)
     n = 0
-    for position in range(min(most, n_arms)):
+    for position in range(found):
         if scores[order[position]] <= reach:
             chosen[n] = order[position]
             n += 1
@@ -205,7 +196,7 @@ def gains_into(gains: FloatArray, batches: FloatArray, belief: Belief, i: int, j
         if weights[g] > 0.0:
             for k in range(n):
                 slopes[k] = covariance[g, k, i] - covariance[g, k, j]
-            sort_into(lines.order, slopes, n)
+            sort_into(lines.order, slopes, n, lines.spare)
             spread = slopes[i] - slopes[j]
             e = math.exp(-abs(heights[g, i] - heights[g, j]))
             information = e / ((1.0 + e) * (1.0 + e))
@@ -243,7 +234,7 @@ def gain_elsewhere(
                 spread += difference * difference
                 for k in range(m):
                     lines.slopes[k] += elsewhere.whitened[g, i, k] * difference
-            sort_into(lines.order, lines.slopes, m)
+            sort_into(lines.order, lines.slopes, m, lines.spare)
             e = math.exp(-abs(view.utilities[g, one] - view.utilities[g, other]))
             informative = plays * e / ((1.0 + e) * (1.0 + e))
             scale = math.sqrt(informative / (1.0 + informative * spread))

@@ -19,7 +19,6 @@ from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane
 from duelist.kernels.pairs import (
     MAX_ITERATIONS,
-    TIE,
     TOLERANCE,
     Bounds,
     Candidates,
@@ -27,10 +26,9 @@ from duelist.kernels.pairs import (
     Fit,
     challenger,
     measure_arms,
-    pick_arm,
-    pick_pair,
     widths_from,
 )
+from duelist.kernels.picking import TIE, best_from, favoured_partner, order_pair, pick_arm, tie_floor
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 OPTIMISTIC, WIDEST, PERTURBED = 0, 1, 2
@@ -57,12 +55,13 @@ class Walk(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Working memory for one layer: what its estimate says of the arms."""
+    """Working memory for one layer: what its estimate says of the arms. Pairs are looked at row by row and not kept."""
 
     utilities: FloatArray  # (n_arms,)
     whitened: FloatArray  # (dim, n_arms)
-    widths: FloatArray  # (n_arms, n_arms)
-    scores: FloatArray  # (n_arms, n_arms)
+    row: FloatArray  # (n_arms,) widths or scores of one arm's pairs
+    widest: FloatArray  # (n_arms,) of each active arm the widest pair with another; NO_PAIR if there is none
+    tops: FloatArray  # (n_arms,) scores of the arms, or of each arm's best pair
     active: BoolArray  # (n_arms,) arms that no lower layer dropped
 
 
@@ -72,60 +71,95 @@ def new_layer(dim: int, n_arms: int) -> Layer:
     return Layer(
         np.empty(n_arms),
         np.empty((dim, n_arms)),
-        np.empty((n_arms, n_arms)),
-        np.empty((n_arms, n_arms)),
+        np.empty(n_arms),
+        np.empty(n_arms),
+        np.empty(n_arms),
         np.empty(n_arms, dtype=np.bool_),
     )
 
 
 @inner
 def widest_active(layer: Layer) -> float:
-    """Fill the widths between active arms and return the largest."""
-    active, widths = layer.active, layer.widths
+    """Fill the widest pair of every active arm and return the largest."""
+    active, row, widest = layer.active, layer.row, layer.widest
     n_arms = active.shape[0]
-    widest = 0.0
+    largest = 0.0
     for i in range(n_arms):
+        widest[i] = NO_PAIR
         if active[i]:
-            widths_from(widths[i], layer.whitened, i)
+            widths_from(row, layer.whitened, i)
             for j in range(n_arms):
-                if active[j]:
-                    widest = max(widest, widths[i, j])
-    return widest
+                if active[j] and j != i:
+                    widest[i] = max(widest[i], row[j])
+            largest = max(largest, widest[i])
+    return largest
+
+
+class Pairs(NamedTuple):
+    """Which pairs may play: those of active arms wider than `narrowest`, an arm with itself having the width `itself`."""
+
+    narrowest: float
+    itself: float
+    radius: float
+    by_width: bool
 
 
 @inner
-def score_pairs(layer: Layer, radius: float, narrowest: float, by_width: bool) -> None:
-    """Scores of pairs of active arms wider than `narrowest`; -inf for all others."""
-    scores, widths, utilities, active = layer.scores, layer.widths, layer.utilities, layer.active
+def score_row(layer: Layer, i: int, pairs: Pairs) -> None:
+    """Fill the row with the scores of the pairs (i, j >= i) that may play; -inf for all others."""
+    row, utilities, active = layer.row, layer.utilities, layer.active
+    widths_from(row, layer.whitened, i)
+    row[i] = pairs.itself
+    for j in range(i, row.shape[0]):
+        if active[j] and row[j] > pairs.narrowest:
+            row[j] = row[j] if pairs.by_width else utilities[i] + utilities[j] + pairs.radius * row[j]
+        else:
+            row[j] = -math.inf
+
+
+@inner
+def best_active_pair(layer: Layer, pairs: Pairs, priority: FloatArray) -> tuple[int, int]:
+    """The pair of the highest score; see `duelist.kernels.pairs.pick_pair`."""
+    row, tops, active = layer.row, layer.tops, layer.active
     n_arms = active.shape[0]
+    best = -math.inf
     for i in range(n_arms):
-        for j in range(n_arms):
-            scores[i, j] = -math.inf
-            if active[i] and active[j] and widths[i, j] > narrowest:
-                scores[i, j] = widths[i, j] if by_width else utilities[i] + utilities[j] + radius * widths[i, j]
+        tops[i] = -math.inf
+        if active[i] and max(layer.widest[i], pairs.itself) > pairs.narrowest:
+            score_row(layer, i, pairs)
+            tops[i] = best_from(row, i)
+            best = max(best, tops[i])
+    floor = tie_floor(best)
+    one, other, highest = -1, -1, -math.inf
+    for i in range(n_arms):
+        if active[i] and tops[i] >= floor:
+            score_row(layer, i, pairs)
+            partner, highest = favoured_partner(row, i, floor, priority, highest)
+            if partner >= 0:
+                one, other = i, partner
+    return order_pair(one, other, layer.utilities, priority)
 
 
 @inner
-def perturbed_pair(layer: Layer, noise: FloatArray, radius: float, narrowest: float, priority: FloatArray) -> tuple[int, int]:
+def perturbed_pair(layer: Layer, noise: FloatArray, pairs: Pairs, priority: FloatArray) -> tuple[int, int]:
     """CoLSTIM's rule among active arms: a perturbed leader that has a wide enough partner, and its best such challenger."""
-    scores, widths, utilities, active = layer.scores, layer.widths, layer.utilities, layer.active
+    row, scores, utilities, active = layer.row, layer.tops, layer.utilities, layer.active
     whitened = layer.whitened
     dim, n_arms = whitened.shape
     for k in range(n_arms):
-        has_partner = False
-        for j in range(n_arms):
-            has_partner |= active[j] and widths[k, j] > narrowest
-        scores[0, k] = -math.inf
-        if active[k] and has_partner:
+        scores[k] = -math.inf
+        if active[k] and max(layer.widest[k], pairs.itself) > pairs.narrowest:
             squared = 0.0
             for i in range(dim):
                 squared += whitened[i, k] * whitened[i, k]
-            scores[0, k] = utilities[k] + noise[k] * math.sqrt(squared)
-    leader = pick_arm(scores[0], priority)
+            scores[k] = utilities[k] + noise[k] * math.sqrt(squared)
+    leader = pick_arm(scores, priority)
+    widths_from(row, whitened, leader)
+    row[leader] = pairs.itself
     for k in range(n_arms):
-        partner = active[k] and widths[leader, k] > narrowest
-        scores[0, k] = utilities[k] + radius * widths[leader, k] if partner else -math.inf
-    return leader, pick_arm(scores[0], priority)
+        partner = active[k] and row[k] > pairs.narrowest
+        scores[k] = utilities[k] + pairs.radius * row[k] if partner else -math.inf
+    return leader, pick_arm(scores, priority)
 
 
 @inner
@@ -164,22 +198,20 @@ def layered_lanes(
             if not exploit and widest <= threshold:
                 drop_weak(arms.active, arms.utilities, threshold * radius)
                 continue
-            narrowest = NO_PAIR if exploit else threshold
-            if walk.different and np.sum(arms.active) > 1:
-                for k in range(n_arms):
-                    arms.widths[k, k] = NO_PAIR
+            itself = NO_PAIR if walk.different and np.sum(arms.active) > 1 else 0.0
+            pairs = Pairs(NO_PAIR if exploit else threshold, itself, radius, walk.rule == WIDEST and not exploit)
             if walk.rule == PERTURBED:
-                i, j = perturbed_pair(arms, walk.noise[lane], radius, narrowest, priority)
+                i, j = perturbed_pair(arms, walk.noise[lane], pairs, priority)
             else:
-                score_pairs(arms, radius, narrowest, walk.rule == WIDEST and not exploit)
-                i, j = pick_pair(arms.scores, arms.utilities, priority)
+                i, j = best_active_pair(arms, pairs, priority)
             note[lane, 0], note[lane, 1] = layer, 0.0
             if not exploit:
                 # The loss of a duel counts by the square of its weight, as its contrast does in the layer's matrix.
-                note[lane, 1] = (threshold / arms.widths[i, j]) ** 2 if walk.weigh_by_width else 1.0
+                widths_from(arms.row, arms.whitened, i)
+                note[lane, 1] = (threshold / arms.row[j]) ** 2 if walk.weigh_by_width else 1.0
             elif walk.different and i == j:
                 # One arm is left and it must meet another: the strongest of those that were dropped.
-                j = challenger(arms.scores[0], i, arms.utilities, arms.whitened, radius, priority, True)
+                j = challenger(arms.row, i, arms.utilities, arms.whitened, radius, priority, True)
             first[lane], second[lane] = i, j
             break
 

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from duelist.kernels.actions import utilities_into
 from duelist.kernels.compile import entry, inlined, inner
-from duelist.kernels.linalg.factors import cholesky_into, solve_cholesky
+from duelist.kernels.linalg.factors import cholesky_into, lower_times, lower_transposed_times, solve_cholesky
 from duelist.kernels.linalg.vectors import dot, total_of, two_dots
 from duelist.typing import FloatArray, IntArray
 
@@ -259,6 +259,101 @@ def fit_lane(
         for i in range(dim):
             theta[i] -= step * direction[i]
     return -max_iterations
+
+
+class Secants(NamedTuple):
+    """What a fit that follows the last one knows of the curvature.
+
+    Attributes:
+        whitener: (dim, dim) inverse Cholesky factor of a curvature of before, without the newest contrast.
+        pulled: (dim,) that curvature's inverse times the newest contrast.
+        weight: by how much the newest contrast changes the inverse (Sherman & Morrison).
+        moves: (steps, dim) how theta has moved.
+        changes: (steps, dim) how the gradient has changed with it.
+        shares: (steps,) 1 / <move, change>.
+        alphas: (steps,) scratch.
+    """
+
+    whitener: FloatArray
+    pulled: FloatArray
+    weight: float
+    moves: FloatArray
+    changes: FloatArray
+    shares: FloatArray
+    alphas: FloatArray
+
+
+@inner
+def new_secants(whitener: FloatArray, newest: FloatArray, theta: FloatArray, most: int) -> Secants:
+    """Nothing but the curvature of before and the newest contrast (dim,), weighed at theta."""
+    dim = theta.shape[0]
+    white, pulled = np.empty(dim), np.empty(dim)
+    lower_times(white, whitener, newest)
+    lower_transposed_times(pulled, whitener, white)
+    lose = lose_chance(dot(theta, newest, dim))
+    weight = lose * (1.0 - lose)
+    weight /= 1.0 + weight * dot(white, white, dim)
+    return Secants(whitener, pulled, weight, np.empty((most, dim)), np.empty((most, dim)), np.empty(most), np.empty(most))
+
+
+@inner
+def quasi_newton_direction(direction: FloatArray, gradient: FloatArray, known: Secants, n: int, white: FloatArray) -> None:
+    """Fill direction (dim,) with the inverse curvature times the gradient, by BFGS from n steps; overwrites the gradient."""
+    dim = gradient.shape[0]
+    for k in range(n - 1, -1, -1):
+        known.alphas[k] = known.shares[k] * dot(known.moves[k], gradient, dim)
+        for i in range(dim):
+            gradient[i] -= known.alphas[k] * known.changes[k, i]
+    lower_times(white, known.whitener, gradient)
+    lower_transposed_times(direction, known.whitener, white)
+    along = known.weight * dot(known.pulled, gradient, dim)
+    for i in range(dim):
+        direction[i] -= along * known.pulled[i]
+    for k in range(n):
+        beta = known.alphas[k] - known.shares[k] * dot(known.changes[k], direction, dim)
+        for i in range(dim):
+            direction[i] += beta * known.moves[k, i]
+
+
+@inlined
+def follow_lane(
+    theta: FloatArray, whitener: FloatArray, newest: FloatArray, counts: LaneCounts, ridge: float, tolerance: float, most: int
+) -> bool:
+    """Minimise as `fit_lane` does, from a curvature of before; False, and theta somewhere, if that takes too many steps.
+
+    whitener (dim, dim) is the inverse Cholesky factor of a curvature near theta without the newest contrast (dim,), which is
+    added here. What else it is wrong about, the change of the gradient from step to step tells (BFGS), so a step costs a
+    gradient and dim^2 operations. The last step is taken too: theta is closer than the tolerance on the decrement.
+    """
+    dim, n = counts.contrasts.shape[0], counts.totals.shape[0]
+    gradient, white, direction = np.empty(dim), np.empty(dim), np.empty(dim)
+    logits, scratch = np.empty(n), np.empty(n)
+    known = new_secants(whitener, newest, theta, most)
+    highest = math.inf
+    for step in range(most):
+        for i in range(dim):
+            gradient[i] = ridge * theta[i]
+        utilities_into(logits, counts.contrasts, theta)
+        slopes_alone(logits, counts.totals, counts.losses, scratch)
+        add_weighted_columns(gradient, counts.contrasts, scratch, counts.weight)
+        for i in range(dim):
+            known.changes[step, i] = -gradient[i]  # until the next gradient is added
+            if step > 0:
+                known.changes[step - 1, i] += gradient[i]
+        if step > 0:
+            known.shares[step - 1] = 1.0 / dot(known.moves[step - 1], known.changes[step - 1], dim)
+        quasi_newton_direction(direction, gradient, known, step, white)
+        decrement = -dot(known.changes[step], direction, dim)
+        # A step may overshoot a little. One that runs away is not followed, and neither is one that is not a number.
+        if not 0.0 <= decrement < highest:
+            return False
+        for i in range(dim):
+            known.moves[step, i] = -direction[i]
+            theta[i] -= direction[i]
+        if decrement < tolerance:
+            return True
+        highest = 4.0 * decrement
+    return False
 
 
 @entry

@@ -13,14 +13,17 @@ import numpy as np
 
 from duelist.kernels.actions import utilities_into
 from duelist.kernels.compile import entry, inner
-from duelist.kernels.linalg.factors import cholesky_into, invert_lower
-from duelist.kernels.logistic import LaneCounts, fit_lane
-from duelist.typing import FloatArray, IntArray
+from duelist.kernels.linalg.factors import cholesky_into, extend_whitener, invert_lower
+from duelist.kernels.linalg.vectors import dot
+from duelist.kernels.logistic import LaneCounts, fit_lane, follow_lane, lose_chance
+from duelist.kernels.picking import TIE, best_from, favoured_partner, order_pair, pick_arm, pick_pair, tie_floor
+from duelist.typing import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-10  # of the Newton decrement: far below what moves a choice
 MAX_ITERATIONS = 50
-# Scores closer than this, relative to their size, are ties: rounding must not decide between equal pairs.
-TIE = 1e-11
+# A fit that follows the last one takes one step more than its tolerance asks for: theta is right to 1e-6 and better.
+_FOLLOW_TOLERANCE = 1e-12
+_FOLLOW_STEPS = 12  # slower than that, and a new curvature pays
 
 
 class Candidates(NamedTuple):
@@ -82,6 +85,41 @@ class DuelCounts(NamedTuple):
 
 
 @entry
+def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: DuelCounts, ridges: Ridges) -> None:
+    """`refit_lanes` with global widths, for large dimensions: dim^2 operations per contrast, beside gradients of the fit.
+
+    shape (lanes, dim, dim) is the inverse Cholesky factor of the fit's curvature at some theta of before, extended by every
+    contrast since. Where it has become too old to follow the fit, all is worked out anew.
+    """
+    lanes, dim = fit.theta.shape
+    hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
+    scaled, white, total = np.empty(dim), np.empty(dim), np.empty(dim)
+    for lane in range(lanes):
+        z, theta = contrast[lane], fit.theta[lane]
+        if dot(z, z, dim) == 0.0:
+            continue
+        for i in range(dim):
+            for j in range(dim):
+                fit.gram[lane, i, j] += z[i] * z[j]
+        n = counts.n_rows[lane]
+        rows = LaneCounts(counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n], 1.0)
+        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, _FOLLOW_STEPS):
+            lose = lose_chance(dot(theta, z, dim))
+            root = math.sqrt(lose * (1.0 - lose))
+            for i in range(dim):
+                scaled[i] = root * z[i]
+            extend_whitener(shape[lane], scaled, white, total)
+            extend_whitener(fit.whitener[lane], z, white, total)
+            continue
+        if fit_lane(theta, hessian, rows, ridges.fit[lane], TOLERANCE, MAX_ITERATIONS) < 0:
+            fit.unconverged[lane] += 1.0
+        if cholesky_into(factor, hessian):
+            invert_lower(shape[lane], factor)
+        if cholesky_into(factor, fit.gram[lane]):
+            invert_lower(fit.whitener[lane], factor)
+
+
+@entry
 def refit_lanes(fit: Fit, contrast: FloatArray, counts: DuelCounts, ridges: Ridges, local: bool) -> None:
     """Take in one contrast per lane: M += z z^T, fit theta again from where it was, whiten M (or the local curvature).
 
@@ -136,46 +174,6 @@ def widths_from(out: FloatArray, whitened: FloatArray, arm: int) -> None:
             out[k] += difference * difference
     for k in range(n_arms):
         out[k] = math.sqrt(out[k])
-
-
-@inner
-def pick_arm(scores: FloatArray, priority: FloatArray) -> int:
-    """The arm of the largest score; among ties the largest priority, then the lowest row. -inf is never picked."""
-    n = scores.shape[0]
-    best = -math.inf
-    for k in range(n):
-        best = max(best, scores[k])
-    slack = TIE * (1.0 + abs(best))
-    winner = -1
-    for k in range(n):
-        if scores[k] >= best - slack and (winner < 0 or priority[k] > priority[winner]):
-            winner = k
-    return winner
-
-
-@inner
-def pick_pair(scores: FloatArray, utilities: FloatArray, priority: FloatArray) -> tuple[int, int]:
-    """The pair (i <= j) of the largest scores[i, j]; among ties the largest sum of priorities.
-
-    The arm with the higher utility comes first, among equals the one with the higher priority: rows do not matter.
-    """
-    n = scores.shape[0]
-    best = -math.inf
-    for i in range(n):
-        for j in range(i, n):
-            best = max(best, scores[i, j])
-    slack = TIE * (1.0 + abs(best))
-    one, other, highest = -1, -1, -math.inf
-    for i in range(n):
-        for j in range(i, n):
-            if scores[i, j] >= best - slack and priority[i] + priority[j] > highest:
-                one, other, highest = i, j, priority[i] + priority[j]
-    gap = utilities[other] - utilities[one]
-    if gap > TIE * (1.0 + abs(utilities[one])) or (
-        gap >= -TIE * (1.0 + abs(utilities[one])) and priority[other] > priority[one]
-    ):
-        return other, one
-    return one, other
 
 
 @inner
@@ -257,37 +255,64 @@ def best_pairs(scores: FloatArray, utilities: FloatArray, priority: FloatArray) 
     return first, second
 
 
+@inner
+def may_be_best(row: FloatArray, i: int, utilities: FloatArray, radius: float) -> bool:
+    """Whether no arm is surely better than i, given the widths row (n_arms,) of its pairs."""
+    promising = True
+    for j in range(row.shape[0]):
+        # The arm with the highest estimate passes with equality against itself; the slack is for rounding.
+        if utilities[i] - utilities[j] + radius * row[j] < -TIE * (1.0 + abs(utilities[j])):
+            promising = False
+            break
+    return promising
+
+
+@inner
+def leave_out(row: FloatArray, i: int, kept: BoolArray, different: bool) -> None:
+    """Set row[j] to -inf for the pairs (i, j >= i) that must not play."""
+    for j in range(i, row.shape[0]):
+        if not (kept[i] and kept[j]) or (different and i == j):
+            row[j] = -math.inf
+
+
 @entry
 def maxinp_lanes(first: IntArray, second: IntArray, candidates: Candidates, bounds: Bounds, different: bool) -> None:
-    """Fill the most informative promising pair of every lane."""
+    """Fill the most informative promising pair of every lane.
+
+    Widths are worked out row by row and not kept: those of all pairs of 50,000 arms would be 20 GB.
+    """
     lanes, dim, n_arms = candidates.columns.shape
-    whitened, utilities = np.empty((dim, n_arms)), np.empty(n_arms)
-    widths, kept = np.empty((n_arms, n_arms)), np.empty(n_arms, dtype=np.bool_)
+    whitened, utilities, row = np.empty((dim, n_arms)), np.empty(n_arms), np.empty(n_arms)
+    tops, kept = np.empty(n_arms), np.empty(n_arms, dtype=np.bool_)
     for lane in range(lanes):
         priority, radius = candidates.priority[lane], bounds.radius[lane]
         measure_arms(utilities, whitened, candidates.columns[lane], bounds.theta[lane], bounds.whitener[lane])
-        n_kept = 0
-        for i in range(n_arms):
-            widths_from(widths[i], whitened, i)
-            kept[i] = True
-            for j in range(n_arms):
-                # The arm with the highest estimate passes with equality against itself; the slack is for rounding.
-                if utilities[i] - utilities[j] + radius * widths[i, j] < -TIE * (1.0 + abs(utilities[j])):
-                    kept[i] = False
-                    break
+        n_kept, best = 0, -math.inf
+        # Backwards: a pair (i, j >= i) is scored when row i is at hand, and by then it is known whether j is kept.
+        for i in range(n_arms - 1, -1, -1):
+            widths_from(row, whitened, i)
+            kept[i] = may_be_best(row, i, utilities, radius)
             n_kept += kept[i]
+            leave_out(row, i, kept, different)
+            tops[i] = best_from(row, i)
+            best = max(best, tops[i])
         if n_kept == 1 and different:
             # One promising arm is left and it must meet another: the strongest optimistic challenger.
             for i in range(n_arms):
                 if kept[i]:
                     first[lane] = i
-            second[lane] = challenger(widths[0], first[lane], utilities, whitened, radius, priority, different)
+            second[lane] = challenger(row, first[lane], utilities, whitened, radius, priority, different)
             continue
+        floor = tie_floor(best)
+        one, other, highest = -1, -1, -math.inf
         for i in range(n_arms):
-            for j in range(n_arms):
-                if not (kept[i] and kept[j]) or (different and i == j):
-                    widths[i, j] = -math.inf
-        first[lane], second[lane] = pick_pair(widths, utilities, priority)
+            if tops[i] >= floor:
+                widths_from(row, whitened, i)
+                leave_out(row, i, kept, different)
+                partner, highest = favoured_partner(row, i, floor, priority, highest)
+                if partner >= 0:
+                    one, other = i, partner
+        first[lane], second[lane] = order_pair(one, other, utilities, priority)
 
 
 @entry
@@ -309,22 +334,41 @@ def colstim_lanes(
         second[lane] = challenger(scores, first[lane], utilities, whitened, radius, priority, different)
 
 
+@inner
+def optimistic_row(
+    row: FloatArray, i: int, utilities: FloatArray, whitened: FloatArray, radius: float, different: bool
+) -> None:
+    """Fill row (n_arms,) with the optimistic sums of the pairs (i, j)."""
+    widths_from(row, whitened, i)
+    for j in range(row.shape[0]):
+        row[j] = utilities[i] + utilities[j] + radius * row[j]
+    if different:
+        row[i] = -math.inf
+
+
 @entry
 def max_pair_lanes(first: IntArray, second: IntArray, candidates: Candidates, bounds: Bounds, different: bool) -> None:
-    """Fill the best pair of every lane."""
+    """Fill the best pair of every lane. Scores are worked out row by row and not kept."""
     lanes, dim, n_arms = candidates.columns.shape
     whitened, utilities = np.empty((dim, n_arms)), np.empty(n_arms)
-    scores = np.empty((n_arms, n_arms))
+    row, tops = np.empty(n_arms), np.empty(n_arms)
     for lane in range(lanes):
         priority, radius = candidates.priority[lane], bounds.radius[lane]
         measure_arms(utilities, whitened, candidates.columns[lane], bounds.theta[lane], bounds.whitener[lane])
+        best = -math.inf
         for i in range(n_arms):
-            widths_from(scores[i], whitened, i)
-            for j in range(n_arms):
-                scores[i, j] = utilities[i] + utilities[j] + radius * scores[i, j]
-            if different:
-                scores[i, i] = -math.inf
-        first[lane], second[lane] = pick_pair(scores, utilities, priority)
+            optimistic_row(row, i, utilities, whitened, radius, different)
+            tops[i] = best_from(row, i)
+            best = max(best, tops[i])
+        floor = tie_floor(best)
+        one, other, highest = -1, -1, -math.inf
+        for i in range(n_arms):
+            if tops[i] >= floor:
+                optimistic_row(row, i, utilities, whitened, radius, different)
+                partner, highest = favoured_partner(row, i, floor, priority, highest)
+                if partner >= 0:
+                    one, other = i, partner
+        first[lane], second[lane] = order_pair(one, other, utilities, priority)
 
 
 _STEPS = 200

@@ -119,3 +119,25 @@ def lower_transposed_times(out: FloatArray, lower: FloatArray, vector: FloatArra
     for k in range(dim):
         for i in range(k + 1):
             out[i] += lower[k, i] * vector[k]
+
+
+@inner
+def extend_whitener(whitener: FloatArray, vector: FloatArray, whitened: FloatArray, total: FloatArray) -> None:
+    """Replace the inverse Cholesky factor of M by that of M + vector vector^T, in dim^2 operations.
+
+    With a = W vector, the factor C of I + a a^T has C_ii = sqrt(t_i / t_{i-1}) and C_ij = a_i a_j / sqrt(t_j t_{j-1}), where
+    t_i = 1 + a_1^2 + ... + a_i^2, and the new W solves C W' = W row by row. `whitened` and `total` (dim,) are scratch.
+    """
+    dim = vector.shape[0]
+    lower_times(whitened, whitener, vector)
+    for k in range(dim):
+        total[k] = 0.0  # sum over the rows above of C_ij / a_i times the new row j
+    before = 1.0
+    for i in range(dim):
+        a = whitened[i]
+        after = before + a * a
+        scale, share = math.sqrt(before / after), a / math.sqrt(before * after)
+        for k in range(i + 1):
+            whitener[i, k] = (whitener[i, k] - a * total[k]) * scale
+            total[k] += share * whitener[i, k]
+        before = after

@@ -232,11 +232,11 @@ class FGTS(Policy[FGTSState]):
             return estimates
         rule = self._same_arm(state)
         for lane in range(len(estimates)):
-            table = count_favourites(actions.features[lane] @ normal_draws(curvature, lane, seed=state.asked))
+            liked = count_favourites(actions.features[lane] @ normal_draws(curvature, lane, seed=state.asked))
             first, second = int(duels.first[lane]), int(duels.second[lane])
-            estimates[lane] = pair_probability(*table, first, second, rule)
+            estimates[lane] = pair_probability(liked, first, second, rule)
             if both_orders:
-                estimates[lane] += pair_probability(*table, second, first, rule)
+                estimates[lane] += pair_probability(liked, second, first, rule)
         return estimates
 
     def estimated_utilities(self, state: FGTSState, actions: FiniteActions) -> FloatArray:

@@ -32,6 +32,8 @@ from duelist.policies.parts.same_arm import BOUNDS, check_same_arm, require_fini
 from duelist.typing import FloatArray, IntArray
 
 _CLOSE = 0.1  # of the typical distance between two arms: nearer than that an arm counts as the same
+_PAIRS_AT_ONCE = 2**20  # distances between arms that are held in memory, per lane
+_MOST_PAIRS, _LEAST_SAMPLE = 2**24, 256  # with more pairs of arms a sample is looked at, of no fewer arms than that
 _BELIEF = 10.0  # rounds that speak for a gain being worth as much to other arms, before any were seen
 
 
@@ -39,7 +41,8 @@ def share_seen(now: FloatArray, before: FloatArray, spread: FloatArray) -> Float
     """(lanes,) the share of the arms (lanes, dim, n_arms) that have one of those before, (lanes, dim, m), close by.
 
     spread (lanes,) is the mean squared distance of the arms now to their centre. Close, not equal: contexts that hardly vary
-    offer the same arms for every purpose. With nothing before, all count as seen, for nothing says that arms change.
+    offer the same arms for every purpose. With nothing before, all count as seen, for nothing says that arms change. Of sets so
+    large that their pairs would take seconds, arms in equal steps stand for all: at worst the share is off by a few hundredths.
 
     Example:
         >>> import numpy as np
@@ -50,10 +53,18 @@ def share_seen(now: FloatArray, before: FloatArray, spread: FloatArray) -> Float
     """
     if before.shape[2] == 0:
         return np.ones(len(now))
-    squares, squares_before = (now**2).sum(axis=1), (before**2).sum(axis=1)
-    apart = squares[:, :, None] + squares_before[:, None, :] - 2.0 * np.swapaxes(now, 1, 2) @ before
+    step = max(1, now.shape[2] * before.shape[2] // _MOST_PAIRS)
+    sample = now[:, :, :: min(step, max(1, now.shape[2] // _LEAST_SAMPLE))]
+    squares_before = (before**2).sum(axis=1)
+    closest = np.empty((len(now), sample.shape[2]))
+    # As many arms at a time as fit a few megabytes; all of them at once where the sets are of usual size.
+    n_rows = max(1, _PAIRS_AT_ONCE // before.shape[2])
+    for begin in range(0, sample.shape[2], n_rows):
+        some = sample[:, :, begin : begin + n_rows]
+        apart = (some**2).sum(axis=1)[:, :, None] + squares_before[:, None, :] - 2.0 * np.swapaxes(some, 1, 2) @ before
+        closest[:, begin : begin + n_rows] = apart.min(axis=2)
     typical = 2.0 * spread[:, None]  # mean squared distance between two arms
-    return np.asarray((apart.min(axis=2) <= _CLOSE**2 * typical).mean(axis=1))
+    return np.asarray((closest <= _CLOSE**2 * typical).mean(axis=1))
 
 
 def carry_over(gained: FloatArray) -> FloatArray:

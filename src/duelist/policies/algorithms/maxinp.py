@@ -27,6 +27,7 @@ from duelist.policies.parts.confidence import (
     offer_candidates,
     random_pairs,
     warm_up_rounds,
+    warn_of_many_pairs,
 )
 from duelist.policies.parts.same_arm import require_finite
 
@@ -62,6 +63,7 @@ class MaxInP(UCBPolicy):
         if state.asked < warm_up_rounds(self.warmup, finite):
             first, second = random_pairs(candidates)
         else:
+            warn_of_many_pairs(self, finite)
             first, second = new_pairs(actions.lanes)
             maxinp_lanes(first, second, candidates, state.bounds, state.settings.different)
         return duels_between(finite, first, second), state._replace(asked=state.asked + 1)

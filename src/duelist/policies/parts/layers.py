@@ -19,7 +19,14 @@ from duelist.history.history import History
 from duelist.kernels.layers import OPTIMISTIC, PERTURBED, WIDEST, Walk, layered_lanes, refit_layers
 from duelist.kernels.pairs import Bounds, Fit
 from duelist.policies.base import Policy
-from duelist.policies.parts.confidence import check_ucb, duel_counts, must_differ, new_pairs, offer_candidates
+from duelist.policies.parts.confidence import (
+    check_ucb,
+    duel_counts,
+    must_differ,
+    new_pairs,
+    offer_candidates,
+    warn_of_many_pairs,
+)
 from duelist.policies.parts.same_arm import require_finite
 from duelist.typing import FloatArray, IntArray
 
@@ -176,6 +183,7 @@ class LayeredPolicy(Policy[LayeredState]):
         finite = require_finite(self, actions)
         explore = self.exploration(state, finite, streams)
         candidates = offer_candidates(self, actions, state.theta, streams, state.asked)
+        warn_of_many_pairs(self, finite)
         first, second = new_pairs(finite.lanes)
         note = np.empty((finite.lanes, 2))
         walk = Walk(
