@@ -1,7 +1,7 @@
 """Measures Foresight live, where the leader must meet another arm: the regret of late rounds, over the least possible.
 
-Two problems, items without features: 12 arms with utilities N(0, 0.8^2), the best 0.6 above the second, 2,000 votes, of which the
-last 500 are late; and 30 headlines with utilities N(0, 0.6^2), 1,500 votes, the last 300 late. Regret of a vote is the best
+Two problems, items without features: 12 arms with utilities N(0, 0.8^2), the best 0.6 above the second, 2,000 votes, the last
+500 of which are late; and 30 headlines with utilities N(0, 0.6^2), 1,500 votes, the last 300 late. Regret of a vote is the best
 utility minus the mean of the two shown; the least possible, the floor, is that of the best against the second.
 
 Run: python benchmarks/foresight_live.py [--policy Foresight] [--seeds 60]. Version 0.1.0 had 1.9 times the floor on the first

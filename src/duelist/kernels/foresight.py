@@ -275,7 +275,7 @@ def gain_elsewhere(
     weights = mixture.weights
     dim, m = before.shape
     total = 0.0
-    left_out = np.argmax(elsewhere.mean) if different else -1
+    left_out = int(np.argmax(elsewhere.mean)) if different else -1
     for g in range(weights.shape[0]):
         if weights[g] > 0.0:
             spread = 0.0

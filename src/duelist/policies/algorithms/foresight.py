@@ -6,9 +6,9 @@ remaining rounds, less what showing it costs now:
     worth(i, j) = max over m of  optimism * n^(1/3) * gain(m) * (n - m) / m - ( max u - (u_i + u_j) / 2 ),   n = T - t,
 
 gain(m) the expected rise of the best posterior mean after m more plays (`duelist.kernels.foresight`). The pair of the
-highest positive worth plays; where none is worth its cost, the leader meets itself. Where two arms must differ, as live, a round
-earns the mean of the two best arms: the leader always plays, and the question is against whom. The posterior is a mixture over
-the scale of the prior, which is learnt (`duelist.policies.parts.prior_scale`).
+highest positive worth plays; where none is worth its cost, the leader meets itself. Where two arms must differ, as live, a
+round earns the mean of the two best arms: the leader always plays, and the question is against whom. The posterior is a
+mixture over the scale of the prior, which is learnt (`duelist.policies.parts.prior_scale`).
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def carry_over(gained: FloatArray) -> FloatArray:
 
 _BATCHES: FloatArray = np.array([4.0**power for power in range(5)])  # 1, 4, 16, 64 and 256 plays ahead
 _REACH = 4.0  # an arm this many posterior deviations below the leader is no candidate
-# Rounds that are always thought to be left where the number is unknown, beside as many as were asked, or half as many where arms
-# must differ: there the leader meets the runner-up whatever is known, and less is to be gained.
+# Rounds that are always thought to be left where the number is unknown, beside as many as were asked, or half as many where
+# arms must differ: there the leader meets the runner-up whatever is known, and less is to be gained.
 _UNKNOWN_HORIZON = 100
 
 
