@@ -33,7 +33,19 @@ def chains_do_not_jump(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"duelist.samplers.{module}.visit_peaks", lambda peaks, *_: peaks)
 
 
-@pytest.mark.usefixtures("chains_do_not_jump")
+@pytest.fixture
+def open_duels_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 0.1.0 policies did not know which duels waited for an answer; today those that would repeat themselves do."""
+    monkeypatch.setattr("duelist.live.agent_state.FRESH_QUESTIONS", 0)
+
+
+def plays_the_same_duels(case: dict[str, Any]) -> bool:
+    """Foresight chooses by another rule since 0.2.0: live, 0.1.0 went on showing bad arms for ever. So its files are read and
+    played on, and what it asks then is not compared."""
+    return case["policy"] is None or case["policy"]["kind"] != "Foresight"
+
+
+@pytest.mark.usefixtures("chains_do_not_jump", "open_duels_do_not_count")
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_saved_agent_goes_on_and_ends_where_0_1_0_ended(name: str, tmp_path: Path) -> None:
     case = AGENTS[name]
@@ -46,6 +58,11 @@ def test_a_saved_agent_goes_on_and_ends_where_0_1_0_ended(name: str, tmp_path: P
     )
     assert at_a.policy == policy
     assert_stands_at(at_a, case["at_A"])
+    if not plays_the_same_duels(case):
+        play(at_a, case, case["from_A_to_B"], same_duels=False)
+        assert at_a.rounds == case["at_B"]["rounds"]
+        assert [duel.id for duel in at_a.pending] == [number for number, *_ in case["at_B"]["pending"]]
+        return
     new = Agent(policy, **settings_of(case))
     play(new, case, case["to_A"])
     assert_same_state(new, at_a)
@@ -76,7 +93,7 @@ def spoil_snapshots(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("chains_do_not_jump")
+@pytest.mark.usefixtures("chains_do_not_jump", "open_duels_do_not_count")
 @pytest.mark.parametrize("prepare", [leave_snapshots, drop_snapshots, spoil_snapshots])
 @pytest.mark.parametrize("name", JOURNALS)
 def test_a_journal_goes_on_and_ends_where_0_1_0_ended(name: str, prepare: Callable[[Path], None], tmp_path: Path) -> None:
@@ -90,7 +107,8 @@ def test_a_journal_goes_on_and_ends_where_0_1_0_ended(name: str, prepare: Callab
         used = case["snapshots"] if prepare is leave_snapshots else []
         assert replayed == case["events"] - max(used, default=0), "a readable snapshot spares the events before it"
         assert_stands_at(agent, case)
-        play(agent, case, case["continuation"])
-        assert_same_state(agent, Agent.load(unpack(case["continued"]["file"], tmp_path / "continued")))
+        play(agent, case, case["continuation"], same_duels=plays_the_same_duels(case))
+        if plays_the_same_duels(case):
+            assert_same_state(agent, Agent.load(unpack(case["continued"]["file"], tmp_path / "continued")))
         again = Agent(policy_of(case), journal=journal, **settings)
         assert_same_state(again, agent)

@@ -34,6 +34,22 @@ def test_a_snapshot_at_any_moment_goes_on_exactly() -> None:
     assert restored.to_bytes() == stage.state.to_bytes()
 
 
+def test_open_asks_count_and_are_the_same_after_a_snapshot_and_in_a_replay() -> None:
+    stage = Stage(policy={"kind": "MaxInP"})
+    stage.crowd(40)
+    at = stage.state.latest
+    asked = [stage.ask(at) for _ in range(4)]
+    shown = [frozenset((one.first, one.second)) for one in asked]
+    assert len(set(shown)) > 1
+    learner = stage.arena.learner
+    assert list(learner.open)[-4:] == list(range(len(stage.arena.log) - 4, len(stage.arena.log)))
+    restored = ServiceState.from_bytes(stage.state.to_bytes())
+    for other in (restored, stage.replayed()):
+        again = other.arenas[stage.arena.spec.id].learner
+        assert again.open == learner.open
+        assert again.propose(again.offer(None)).shown.first == learner.propose(learner.offer(None)).shown.first
+
+
 def test_a_snapshot_of_something_else_is_refused() -> None:
     with pytest.raises(SavedStateError):
         ServiceState.from_bytes(b"not a snapshot")

@@ -6,6 +6,10 @@ With posterior mean utilities u (n,), curvature H and a pair z = x_i - x_j, play
 
 so that the best arm afterwards is worth E max_k (u_k + b_k Z), Z standard normal: an integral over the upper envelope of n
 lines, exact in closed form. Over a mixture of posteriors (`duelist.policies.parts.prior_scale`) gains are averaged.
+
+Where two arms must differ, a round is worth the mean of the *two* best arms. With l the leader now, M and S the first and the
+second best of the others, the two best sum up to M + max(u_l, S) >= M + u_l, and the mean of u_l does not move: the gain is at
+least half that of the envelope without the leader, and equal to it unless two arms overtake the leader at once.
 """
 
 from __future__ import annotations
@@ -31,6 +35,20 @@ _ROOT_HALF = math.sqrt(0.5)
 def expected_excess(x: float) -> float:
     """E max(0, Z - x) of a standard normal Z, phi(x) - x Q(x)."""
     return _PHI_0 * math.exp(-0.5 * x * x) - 0.5 * x * math.erfc(x * _ROOT_HALF)
+
+
+@inner
+def sort_without(order: IntArray, values: FloatArray, n: int, left_out: int, spare: IntArray) -> int:
+    """Fill order so that values[order] ascends over all of the n but `left_out`, -1 for none; returns how many there are."""
+    sort_into(order, values, n, spare)
+    if left_out < 0:
+        return n
+    kept = 0
+    for place in range(n):
+        if order[place] != left_out:
+            order[kept] = order[place]
+            kept += 1
+    return kept
 
 
 class Envelope(NamedTuple):
@@ -124,39 +142,55 @@ def view_arms(view: View, columns: FloatArray, mixture: Mixture) -> None:
                 mean[k] += weights[g] * view.utilities[g, k]
 
 
+@inner
+def pick_other(mean: FloatArray, priority: FloatArray, leader: int) -> int:
+    """The arm of the highest mean beside the leader; among ties the largest priority."""
+    best = -math.inf
+    for k in range(mean.shape[0]):
+        if k != leader:
+            best = max(best, mean[k])
+    winner = -1
+    for k in range(mean.shape[0]):
+        if k != leader and mean[k] >= best - TIE * (1.0 + abs(best)) and (winner < 0 or priority[k] > priority[winner]):
+            winner = k
+    return winner
+
+
 class Shortlist(NamedTuple):
     """Working memory: which arms are considered."""
 
     chosen: IntArray  # (n_arms,) the arms considered, the leader first
-    scores: FloatArray  # (n_arms,) standardised distance to the leader
+    scores: FloatArray  # (n_arms,) standardised distance to the arm that is to be reached
     order: IntArray  # (n_arms,) the arms of the smallest scores, in order
 
 
 @inner
 def shortlist_arms(
-    shortlist: Shortlist, view: View, weights: FloatArray, priority: FloatArray, leader: int, reach: float, most: int
+    shortlist: Shortlist, view: View, weights: FloatArray, priority: FloatArray, leader: int, last: int, reach: float, most: int
 ) -> int:
-    """Fill `chosen` with the arms that may be best, the leader first, most promising first; returns how many.
+    """Fill `chosen` with the arms that may be worth playing, the leader first, most promising first; returns how many.
 
-    An arm may be best if its mean comes within `reach` posterior deviations of the leader's, the deviation being that of the
-    mixture; at most `most` are kept.
+    `last` is the least of the arms that are played where nothing is to be learnt: the leader itself, or the runner-up, which
+    comes second. An arm may be worth playing if its mean comes within `reach` posterior deviations of that arm's, the deviation
+    being that of the mixture; at most `most` are kept.
     """
     chosen, scores, order = shortlist.chosen, shortlist.scores, shortlist.order
     mean, utilities, whitened = view.mean, view.utilities, view.whitened
     n_ridges, dim, n_arms = whitened.shape
     for k in range(n_arms):
-        gap, variance = mean[leader] - mean[k], 0.0
+        gap, variance = mean[last] - mean[k], 0.0
         for g in range(n_ridges):
             if weights[g] > 0.0:
-                squared = (utilities[g, leader] - utilities[g, k] - gap) ** 2
+                squared = (utilities[g, last] - utilities[g, k] - gap) ** 2
                 for i in range(dim):
-                    difference = whitened[g, i, k] - whitened[g, i, leader]
+                    difference = whitened[g, i, k] - whitened[g, i, last]
                     squared += difference * difference
                 variance += weights[g] * squared
-        # Standardised distance to the leader: 0 for the leader itself, small for promising arms.
+        # Standardised distance: 0 for the arm itself, small for promising arms.
         # Equal ones go by priority, not by row.
         scores[k] = gap / math.sqrt(variance) + TIE * priority[k] if variance > 0.0 else math.inf
-    scores[leader] = -1.0
+    scores[last] = -1.0
+    scores[leader] = -2.0
     found = smallest_into(order, scores, most)
     n = 0
     for position in range(found):
@@ -188,22 +222,27 @@ class Belief(NamedTuple):
 
 
 @inner
-def gains_into(gains: FloatArray, batches: FloatArray, belief: Belief, i: int, j: int, n: int, lines: Envelope) -> None:
-    """Fill gains (batches,) with what each number of plays of the pair (i, j) adds to the best mean, averaged over ridges."""
+def gains_into(
+    gains: FloatArray, batches: FloatArray, belief: Belief, i: int, j: int, n: int, left_out: int, lines: Envelope
+) -> None:
+    """Fill gains (batches,) with what each number of plays of the pair (i, j) adds to the best mean, averaged over ridges.
+
+    The best of the n arms without `left_out`, -1 for none.
+    """
     heights, covariance, weights, slopes = belief.heights, belief.covariance, belief.weights, lines.slopes
     gains[:] = 0.0
     for g in range(weights.shape[0]):
         if weights[g] > 0.0:
             for k in range(n):
                 slopes[k] = covariance[g, k, i] - covariance[g, k, j]
-            sort_into(lines.order, slopes, n, lines.spare)
+            kept = sort_without(lines.order, slopes, n, left_out, lines.spare)
             spread = slopes[i] - slopes[j]
             e = math.exp(-abs(heights[g, i] - heights[g, j]))
             information = e / ((1.0 + e) * (1.0 + e))
             for b in range(batches.shape[0]):
                 plays = batches[b] * information
                 scale = math.sqrt(plays / (1.0 + plays * spread))
-                gains[b] += weights[g] * envelope_gain(heights[g], lines, n, scale)
+                gains[b] += weights[g] * envelope_gain(heights[g], lines, kept, scale)
 
 
 @inner
@@ -216,15 +255,18 @@ def gain_elsewhere(
     plays: float,
     elsewhere: View,
     lines: Envelope,
+    different: bool,
 ) -> float:
     """What so many plays of a pair add to the best mean of other arms, `before` (dim, m), averaged over ridges.
 
-    `view` is that of the pair's own arms; `elsewhere` and `lines` are working memory for m arms.
+    Where arms must be `different`, to the best mean beside that of the leader. `view` is that of the pair's own arms;
+    `elsewhere` and `lines` are working memory for m arms.
     """
     view_arms(elsewhere, before, mixture)
     weights = mixture.weights
     dim, m = before.shape
     total = 0.0
+    left_out = int(np.argmax(elsewhere.mean)) if different else -1
     for g in range(weights.shape[0]):
         if weights[g] > 0.0:
             spread = 0.0
@@ -234,11 +276,11 @@ def gain_elsewhere(
                 spread += difference * difference
                 for k in range(m):
                     lines.slopes[k] += elsewhere.whitened[g, i, k] * difference
-            sort_into(lines.order, lines.slopes, m, lines.spare)
+            kept = sort_without(lines.order, lines.slopes, m, left_out, lines.spare)
             e = math.exp(-abs(view.utilities[g, one] - view.utilities[g, other]))
             informative = plays * e / ((1.0 + e) * (1.0 + e))
             scale = math.sqrt(informative / (1.0 + informative * spread))
-            total += weights[g] * envelope_gain(elsewhere.utilities[g], lines, m, scale)
+            total += weights[g] * envelope_gain(elsewhere.utilities[g], lines, kept, scale)
     return total
 
 
@@ -284,12 +326,16 @@ class Rule(NamedTuple):
 def foresight_lanes(decision: Decision, candidates: Candidates, before: FloatArray, mixture: Mixture, rule: Rule) -> None:
     """Fill the pair of the highest net value per round, or the leader against itself where none is worth its cost.
 
+    Where arms must differ, the leader meets the runner-up at no cost, the gain is half that on the best of the others, and all
+    pairs are with the leader: it is shown anyway, so a pair without it costs more than it tells.
+
     before (lanes, dim, m) are other arms, on which the gain of the pair is measured too; m may be 0.
     """
     lanes, dim, n_arms = candidates.columns.shape
     batches, optimism, remaining = rule.batches, rule.optimism, rule.remaining
     first, second, settled, gained = decision.first, decision.second, decision.settled, decision.gained
     n_ridges, room = mixture.theta.shape[1], min(rule.most, n_arms)
+    left_out = 0 if rule.different else -1  # the leader is the first of those considered
     view = new_view(n_ridges, dim, n_arms)
     shortlist = Shortlist(np.empty(n_arms, np.int64), np.empty(n_arms), np.empty(n_arms, np.int64))
     chosen, mean = shortlist.chosen, view.mean
@@ -305,20 +351,23 @@ def foresight_lanes(decision: Decision, candidates: Candidates, before: FloatArr
         priority = candidates.priority[lane]
         view_arms(view, candidates.columns[lane], here)
         leader = pick_arm(mean, priority)
-        n = shortlist_arms(shortlist, view, here.weights, priority, leader, rule.reach, rule.most)
+        last = pick_other(mean, priority, leader) if rule.different else leader
+        n = shortlist_arms(shortlist, view, here.weights, priority, leader, last, rule.reach, rule.most)
         covariances_into(covariance, view.whitened, here.weights, chosen, n)
         for k in range(n):
             heights[:, k] = view.utilities[:, chosen[k]]
         belief = Belief(heights, covariance, here.weights)
-        best, best_priority, one, other = 0.0, -1.0, leader, leader
+        best, best_priority, one, other = 0.0, -1.0, leader, last
         best_gain, best_plays = 0.0, 1.0
+        exploited = 0.5 * (mean[leader] + mean[last]) if rule.different else mean[leader]
+        factor = 0.5 * optimism[lane] if rule.different else optimism[lane]
         for i in range(n):
-            for j in range(i):
-                gains_into(gains, batches, belief, i, j, n, lines)
-                cost = mean[leader] - 0.5 * (mean[chosen[i]] + mean[chosen[j]])
+            for j in range(min(i, 1) if rule.different else i):
+                gains_into(gains, batches, belief, i, j, n, left_out, lines)
+                cost = exploited - 0.5 * (mean[chosen[i]] + mean[chosen[j]])
                 worth, gain, plays = -math.inf, 0.0, 1.0
                 for b in range(batches.shape[0]):
-                    value = optimism[lane] * gains[b] * (remaining - batches[b]) / batches[b] - cost
+                    value = factor * gains[b] * (remaining - batches[b]) / batches[b] - cost
                     if value > worth:
                         worth, gain, plays = value, gains[b], batches[b]
                 tie_break = priority[chosen[i]] + priority[chosen[j]]
@@ -326,12 +375,10 @@ def foresight_lanes(decision: Decision, candidates: Candidates, before: FloatArr
                 if worth > best + slack or (worth > best - slack and worth > 0.0 and tie_break > best_priority):
                     best, best_priority, one, other = worth, tie_break, chosen[i], chosen[j]
                     best_gain, best_plays = gain, plays
-        settled[lane] = leader if one == other else -1
+        settled[lane] = leader if one + other == leader + last and min(one, other) == min(leader, last) else -1
         if before.shape[2] > 0 and one != other:
-            gain = gain_elsewhere(before[lane], here, view, one, other, best_plays, elsewhere, lines_elsewhere)
+            gain = gain_elsewhere(before[lane], here, view, one, other, best_plays, elsewhere, lines_elsewhere, rule.different)
             gained[lane, 0], gained[lane, 1], gained[lane, 2] = best_gain / best_plays, gain / best_plays, 1.0
-        if rule.different and one == other:
-            other = shortlist.order[1]  # the most promising challenger; the leader comes first
         gap = mean[other] - mean[one]
         if gap > TIE or (gap > -TIE and priority[other] > priority[one]):
             one, other = other, one

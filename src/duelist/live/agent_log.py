@@ -3,7 +3,8 @@
 The rule of replay. A state is a deterministic fold over these events, and an uninterrupted run and a restart are the same fold:
 
     opened     policy, dim, seed, horizon, max_pending, version   comes first, and again when the version changes
-    asked      id, set, what was shown, stream, policy            the policy's `choose` runs again and moves the chains
+    asked      id, set, what was shown, stream, policy            the policy's `choose` runs again and moves the chains; which
+                                                                  questions are open at that point is part of the fold
     told       id, the answer                                     the policy's `learn` runs again
     skipped    id
 
@@ -173,7 +174,7 @@ class Ask(NamedTuple):
         agent, digest = state.agent, self.actions.digest.hex()
         # Saved before asking: a set that cannot be stored is refused first.
         content = b"" if digest in state.offered else to_bytes(self.actions)
-        proposal = agent.lane.propose(self.actions)
+        proposal = agent.propose(self.actions)
         number = len(agent.endings)
         body = {"id": number, "set": digest, **agent.kind.asked_facts(proposal), "stream": number, "policy": state.opened_at}
         if content:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import contextlib
 from array import array
+from itertools import takewhile
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from duelist.actions.finite import ActionSet
 from duelist.core.errors import AlreadyLearntError, InvalidInputError, NonFiniteError, SavedStateError, UnknownDuelError
-from duelist.live.lane import Lane, Proposal
+from duelist.live.lane import FRESH_QUESTIONS, Lane, Proposal
 from duelist.live.pending import Parts, load_pending, save_pending
 
 Answer = tuple[int, ...]
@@ -134,9 +135,17 @@ class AgentState(Generic[Shown, Asked]):
         self.rows = array("i")  # `choices` numbers for every question ever asked
         self.pending: dict[int, Pending[Shown]] = {}
 
+    def propose(self, actions: ActionSet) -> Proposal[Shown]:
+        """What the policy would show, knowing which of the latest questions are open."""
+        if not self.pending or not self.lane.counts_pending:
+            return self.lane.propose(actions)
+        oldest = len(self.endings) - FRESH_QUESTIONS
+        numbers = [*takewhile(lambda number: number >= oldest, reversed(self.pending))]
+        return self.lane.propose(actions, {number: self.pending[number].shown for number in reversed(numbers)})
+
     def ask(self, actions: ActionSet) -> Asked:
         """Ask the policy what to show."""
-        proposal = self.lane.propose(actions)
+        proposal = self.propose(actions)
         question = self.kind.view(len(self.endings), proposal.shown)
         self.lane.commit(proposal)
         self._add(question, Pending(proposal.shown, actions))
@@ -146,7 +155,7 @@ class AgentState(Generic[Shown, Asked]):
         """Ask as before, and have `shown` stand, whatever the policy would show now: it is what was seen."""
         # Another version may be unable to repeat an old choice; it was asked all the same.
         with contextlib.suppress(NonFiniteError):
-            self.lane.commit(self.lane.propose(actions))
+            self.lane.commit(self.propose(actions))
         self._add(self.kind.view(len(self.endings), shown), Pending(shown, actions))
 
     def tell(self, number: int, answer: Answer) -> None:

@@ -7,6 +7,8 @@ down what was proposed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -21,6 +23,10 @@ from duelist.typing import FloatArray, IntArray
 
 Shown = TypeVar("Shown")  # what a person is shown: Duels of one lane, or Slates
 _OUTCOMES = {outcome: np.array([outcome]) for outcome in (1, -1, 0)}
+NOTHING_PENDING: Mapping[int, Any] = MappingProxyType({})
+# A question without an answer counts as one that is on its way until so many more were asked; then it counts as lost. Without a
+# limit, questions that nobody ever answers would pass for knowledge.
+FRESH_QUESTIONS = 64
 
 
 class LivePolicy(Protocol[Shown]):
@@ -51,16 +57,21 @@ class Proposal(NamedTuple, Generic[Shown]):
         state: the policy's state after asking.
         before: the state that it was computed from.
         actions: the set that it was chosen from.
+        pending: numbers of the open questions that it was chosen beside.
     """
 
     shown: Shown
     state: Any
     before: Any
     actions: ActionSet
+    pending: tuple[int, ...] = ()
 
 
 class Lane(Generic[Shown]):
     """A policy and what it has learnt, for duels or slates.
+
+    Attributes:
+        counts_pending: whether the policy wants to know which questions are open when it chooses.
 
     Args:
         policy: hyper-parameters.
@@ -76,19 +87,35 @@ class Lane(Generic[Shown]):
         self.streams = Streams(seed, [generation])
         self.state = policy.start(problem, self.streams)
         self._proposal: Proposal[Shown] | None = None
+        aware = getattr(type(policy), "choose_with_pending", Policy.choose_with_pending)
+        self.counts_pending = aware is not Policy.choose_with_pending
 
-    def propose(self, actions: ActionSet) -> Proposal[Shown]:
-        """What to show next. Nothing changes until `commit`, and asking again before that gives the same proposal."""
-        known = self._proposal
-        if known is not None and known.before is self.state and known.actions.digest == actions.digest:
+    def propose(self, actions: ActionSet, pending: Mapping[int, Shown] = NOTHING_PENDING) -> Proposal[Shown]:
+        """What to show next. Nothing changes until `commit`, and asking again before that gives the same proposal.
+
+        Args:
+            actions: what to choose from.
+            pending: what was shown in the questions that are open, by number, oldest first; read where `counts_pending`.
+        """
+        known, numbers = self._proposal, tuple(pending)
+        if (
+            known is not None
+            and known.before is self.state
+            and known.pending == numbers
+            and known.actions.digest == actions.digest
+        ):
             return known
         if actions.dim != self.dim or actions.lanes != 1:
             raise InvalidInputError(
                 f"features must be (n_arms, {self.dim}) for this agent; got {actions.lanes} lane(s) of dimension "
                 f"{actions.dim}. An agent keeps the dimension it was made with."
             )
-        shown, state = self.policy.choose(self.state, actions, self.streams)
-        self._proposal = Proposal(shown, state, self.state, actions)
+        if pending and self.counts_pending:
+            aware: Any = self.policy
+            shown, state = aware.choose_with_pending(self.state, actions, self.streams, tuple(pending.values()))
+        else:
+            shown, state = self.policy.choose(self.state, actions, self.streams)
+        self._proposal = Proposal(shown, state, self.state, actions, numbers)
         return self._proposal
 
     @property
@@ -129,9 +156,9 @@ class LiveLane(Lane[Duels]):
     def __init__(self, policy: Policy[Any], problem: Problem, *, seed: int, generation: int = 0) -> None:
         super().__init__(policy, problem, seed=seed, generation=generation)
 
-    def propose_distinct(self, actions: FiniteActions) -> Proposal[Duels]:
+    def propose_distinct(self, actions: FiniteActions, pending: Mapping[int, Duels] = NOTHING_PENDING) -> Proposal[Duels]:
         """`propose`, where the same arm twice makes no sense even for a policy that allows it: the next row is second then."""
-        proposal = self.propose(actions)
+        proposal = self.propose(actions, pending)
         first = proposal.shown.first
         if first[0] != proposal.shown.second[0]:
             return proposal

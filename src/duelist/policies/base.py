@@ -58,6 +58,21 @@ class Policy(Protocol[State]):
         """The state after learning outcomes (lanes,): +1 where the first candidate won, -1 where it lost, 0 where they tied."""
         ...
 
+    def choose_with_pending(
+        self,
+        state: State,
+        actions: ActionSet,
+        streams: Streams,
+        pending: Sequence[Duels],  # noqa: ARG002 - for policies that draw at random, people get different pairs anyway
+    ) -> tuple[Duels, State]:
+        """`choose`, knowing which duels wait for an answer: at least one, oldest first.
+
+        The live lane calls it where something is pending. The state that it returns is that after asking, and knows nothing of
+        pending duels: who answers and when is not known, so they are counted anew for every pair. A policy that would choose
+        the same pair again until it learns something must override this; `duelist.policies.parts.open_duels` has what it needs.
+        """
+        return self.choose(state, actions, streams)
+
     def report(self, state: State) -> dict[str, FloatArray]:  # noqa: ARG002 - what a policy without numbers answers
         """Numbers about how the policy is doing, for people: each (lanes,)."""
         return {}

@@ -11,12 +11,13 @@ import numpy as np
 from duelist.core.errors import DuelistError, SavedStateError
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.journal.base import Record
+from duelist.live.lane import FRESH_QUESTIONS
 from duelist.service.arena.arena import Arena
 from duelist.service.arena.commands import Ask, Tell, check_items
-from duelist.service.arena.decisions import ASKED, DecisionLog
+from duelist.service.arena.decisions import ASKED, SETTLED, DecisionLog
 from duelist.service.arena.events import Event
 from duelist.service.arena.items import Item
-from duelist.service.arena.learner import new_lane
+from duelist.service.arena.learner import OpenAsk, new_lane
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.errors import NotFoundError, RefusedError, ServiceError
 from duelist.service.keys import Key
@@ -165,7 +166,17 @@ def from_saved(saved: dict[str, Any]) -> Arena:
     learner.lane = new_lane(learner.lane.policy, arena.spec, dim=saved["dim"], generation=saved["generation"])
     learner.lane.state = saved["state"]
     learner.asks = _asks_of_generation(arena)
+    if learner.lane.counts_pending:
+        learner.open = _open_asks(arena.log)
     return arena
+
+
+def _open_asks(log: DecisionLog) -> dict[int, OpenAsk]:
+    """The latest asks whose answers were not learnt yet."""
+    asked = np.flatnonzero(log.column("source") == ASKED)
+    fresh = asked[asked > asked[-1] - FRESH_QUESTIONS] if len(asked) else asked
+    latest = [log[int(number)] for number in fresh]
+    return {one.number: OpenAsk(one.first, one.second, one.roster) for one in latest if one.stage != SETTLED}
 
 
 def _asks_of_generation(arena: Arena) -> int:

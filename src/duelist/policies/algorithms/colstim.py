@@ -12,6 +12,7 @@ Reference: Bengs, Saha & Huellermeier (2022), Stochastic Contextual Dueling Band
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -29,6 +30,7 @@ from duelist.policies.parts.confidence import (
     UCBState,
     WarmUp,
     check_ucb,
+    expect_answers,
     learn_ucb,
     new_pairs,
     offer_candidates,
@@ -128,6 +130,14 @@ class CoLSTIM(Policy[CoLSTIMState]):
                 bounds = bounds._replace(radius=np.full(finite.lanes, theory_radius(finite.dim, fit.asked + 2)))
             colstim_lanes(first, second, candidates, bounds, noise, fit.settings.different)
         return duels_between(finite, first, second), state._replace(fit=fit._replace(asked=fit.asked + 1))
+
+    def choose_with_pending(
+        self, state: CoLSTIMState, actions: ActionSet, streams: Streams, pending: Sequence[Duels]
+    ) -> tuple[Duels, CoLSTIMState]:
+        """`choose` with the widths that there will be when the pending duels are answered."""
+        fit = state.fit
+        duels, after = self.choose(state._replace(fit=expect_answers(fit, pending)), actions, streams)
+        return duels, after._replace(fit=after.fit._replace(gram=fit.gram, whitener=fit.whitener))
 
     def learn(self, state: CoLSTIMState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> CoLSTIMState:
         """Append the outcomes and fit again."""

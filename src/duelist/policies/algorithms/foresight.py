@@ -6,12 +6,14 @@ remaining rounds, less what showing it costs now:
     worth(i, j) = max over m of  optimism * n^(1/3) * gain(m) * (n - m) / m - ( max u - (u_i + u_j) / 2 ),   n = T - t,
 
 gain(m) the expected rise of the best posterior mean after m more plays (`duelist.kernels.foresight`). The pair of the
-highest positive worth plays; where none is worth its cost, the leader meets itself. The posterior is a mixture over the scale
-of the prior, which is learnt (`duelist.policies.parts.prior_scale`).
+highest positive worth plays; where none is worth its cost, the leader meets itself. Where two arms must differ, as live, a
+round earns the mean of the two best arms: the leader always plays, and the question is against whom. The posterior is a
+mixture over the scale of the prior, which is learnt (`duelist.policies.parts.prior_scale`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +29,7 @@ from duelist.history.history import History
 from duelist.kernels.foresight import Decision, Rule, foresight_lanes
 from duelist.policies.base import Policy
 from duelist.policies.parts.confidence import must_differ, new_pairs, offer_candidates
-from duelist.policies.parts.prior_scale import ScaleFits, base_ridge, refit, set_ridges, start_scales
+from duelist.policies.parts.prior_scale import ScaleFits, base_ridge, expect_answers, refit, set_ridges, start_scales
 from duelist.policies.parts.same_arm import BOUNDS, check_same_arm, require_finite
 from duelist.typing import FloatArray, IntArray
 
@@ -86,7 +88,9 @@ def carry_over(gained: FloatArray) -> FloatArray:
 
 _BATCHES: FloatArray = np.array([4.0**power for power in range(5)])  # 1, 4, 16, 64 and 256 plays ahead
 _REACH = 4.0  # an arm this many posterior deviations below the leader is no candidate
-_UNKNOWN_HORIZON = 100  # rounds that are always thought to be left where the number is unknown, beside as many as were asked
+# Rounds that are always thought to be left where the number is unknown, beside as many as were asked, or half as many where
+# arms must differ: there the leader meets the runner-up whatever is known, and less is to be gained.
+_UNKNOWN_HORIZON = 100
 
 
 @stored("foresight-settings")
@@ -169,10 +173,10 @@ class Foresight(Policy[ForesightState]):
         optimism: factor of the gain, beside the cube root of the rounds left. The two stand for the option to stop early,
             which a gain over a fixed number of plays ignores. A sequence is one per lane.
         horizon: rounds to be played; None takes the simulation's, and where it is unknown as many rounds are thought to be
-            left as were asked, and a hundred more.
+            left as were asked, live half as many, and a hundred more.
         candidates: most arms that are considered in a round.
-        same_arm: "allow" lets the leader meet itself, "different" has it meet its strongest challenger; "auto" allows it in
-            simulation only.
+        same_arm: "allow" lets the leader meet itself; "different" has it meet the runner-up, or a challenger that may be better
+            than the runner-up and is worth asking about; "auto" allows it in simulation only.
 
     Example:
         >>> import duelist
@@ -212,10 +216,16 @@ class Foresight(Policy[ForesightState]):
 
     def choose(self, state: ForesightState, actions: ActionSet, streams: Streams) -> tuple[Duels, ForesightState]:
         """The pair of the highest worth."""
+        return self.choose_with_pending(state, actions, streams, ())
+
+    def choose_with_pending(
+        self, state: ForesightState, actions: ActionSet, streams: Streams, pending: Sequence[Duels]
+    ) -> tuple[Duels, ForesightState]:
+        """The pair of the highest worth beside what the pending duels will tell."""
         finite, settings = require_finite(self, actions), state.settings
         candidates = offer_candidates(self, actions, state.scales.theta, streams, state.asked)
         scales = state.scales if state.asked else set_ridges(state.scales, finite)
-        remaining = max(settings.horizon - state.asked, 0) if settings.horizon else state.asked + _UNKNOWN_HORIZON
+        remaining = self._rounds_left(state)
         digest = finite.digest.hex()
         same_arms = digest == state.arms.digest
         # With other arms, or with a horizon that moves away, what was not worth its cost may be now.
@@ -237,7 +247,8 @@ class Foresight(Policy[ForesightState]):
             batches=_BATCHES[remaining > _BATCHES],
             different=settings.different,
         )
-        foresight_lanes(decision, candidates, np.ascontiguousarray(before), scales.mixture, rule)
+        mixture = expect_answers(scales.mixture, pending) if pending else scales.mixture
+        foresight_lanes(decision, candidates, np.ascontiguousarray(before), mixture, rule)
         state = state._replace(
             asked=state.asked + 1,
             scales=scales,
@@ -245,6 +256,13 @@ class Foresight(Policy[ForesightState]):
             info=state.info._replace(explored=state.info.explored + (settled < 0)),
         )
         return duels_between(finite, decision.first, decision.second), state
+
+    def _rounds_left(self, state: ForesightState) -> int:
+        """Of the horizon; where it is unknown, a guess that grows with the rounds asked."""
+        settings, asked = state.settings, state.asked
+        if settings.horizon:
+            return max(settings.horizon - asked, 0)
+        return _UNKNOWN_HORIZON + (asked // 2 if settings.different else asked)
 
     def learn(self, state: ForesightState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> ForesightState:
         """Append the outcomes and fit again the scales that count, now and then all of them."""

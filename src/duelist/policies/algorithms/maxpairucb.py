@@ -11,6 +11,7 @@ rule as the FGTS.CDB paper prints it in its experiments.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from duelist.actions.finite import ActionSet
@@ -22,6 +23,7 @@ from duelist.kernels.pairs import max_pair_lanes
 from duelist.policies.parts.confidence import (
     UCBPolicy,
     UCBState,
+    expect_answers,
     learn_ucb,
     new_pairs,
     offer_candidates,
@@ -74,6 +76,13 @@ class MaxPairUCB(UCBPolicy):
             first, second = new_pairs(actions.lanes)
             max_pair_lanes(first, second, candidates, state.bounds, state.settings.different)
         return duels_between(finite, first, second), state._replace(asked=state.asked + 1)
+
+    def choose_with_pending(
+        self, state: UCBState, actions: ActionSet, streams: Streams, pending: Sequence[Duels]
+    ) -> tuple[Duels, UCBState]:
+        """`choose` with the widths, of either kind, that there will be when the pending duels are answered."""
+        duels, after = self.choose(expect_answers(state, pending, local=self.width == "local"), actions, streams)
+        return duels, after._replace(gram=state.gram, whitener=state.whitener)
 
     def learn(self, state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> UCBState:
         """Append the outcomes and fit again."""

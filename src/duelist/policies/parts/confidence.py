@@ -12,6 +12,7 @@ fit takes its steps with the curvature of an earlier one, extended by every cont
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -28,6 +29,7 @@ from duelist.history.history import History
 from duelist.kernels.linalg.factors import LARGE
 from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, follow_lanes, refit_lanes
 from duelist.policies.base import Policy
+from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, require_finite, resolve_same_arm
 from duelist.typing import FloatArray, IntArray
 
@@ -176,6 +178,13 @@ class UCBPolicy(Policy[UCBState]):
         """Nothing learnt: every arm is promising."""
         return start_ucb(problem, self.radius, self.ridge, self.same_arm, self.fit_ridge)
 
+    def choose_with_pending(
+        self, state: UCBState, actions: ActionSet, streams: Streams, pending: Sequence[Duels]
+    ) -> tuple[Duels, UCBState]:
+        """`choose` with the widths that there will be when the pending duels are answered."""
+        duels, after = self.choose(expect_answers(state, pending), actions, streams)
+        return duels, after._replace(gram=state.gram, whitener=state.whitener)
+
     def learn(self, state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> UCBState:
         """Append the outcomes and fit again."""
         return learn_ucb(state, actions, duels, outcomes, local=False)
@@ -210,6 +219,14 @@ def learn_ucb(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntAr
         info=FitInfo(fit.unconverged),
         shape=shape,
     )
+
+
+def expect_answers(state: UCBState, pending: Sequence[Duels], *, local: bool = False) -> UCBState:
+    """The state with the matrix behind the widths, M or the local curvature, as it will be when pending duels are answered."""
+    contrasts = open_contrasts(pending)
+    gram = state.gram + np.swapaxes(contrasts, 1, 2) @ contrasts
+    weights = logistic_slope(np.einsum("lnd,ld->ln", contrasts, state.theta)) if local else None
+    return state._replace(gram=gram, whitener=add_information(state.whitener, contrasts, weights))
 
 
 def report_ucb(state: UCBState) -> dict[str, FloatArray]:

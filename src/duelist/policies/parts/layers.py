@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast
 
@@ -27,6 +28,7 @@ from duelist.policies.parts.confidence import (
     offer_candidates,
     warn_of_many_pairs,
 )
+from duelist.policies.parts.open_duels import add_information, open_contrasts
 from duelist.policies.parts.same_arm import require_finite
 from duelist.typing import FloatArray, IntArray
 
@@ -196,12 +198,17 @@ class LayeredPolicy(Policy[LayeredState]):
         layered_lanes(first, second, note, candidates, Bounds(state.theta, state.whitener, self.radii(state)), walk)
         return duels_between(finite, first, second, note), state._replace(asked=state.asked + 1)
 
+    def choose_with_pending(
+        self, state: LayeredState, actions: ActionSet, streams: Streams, pending: Sequence[Duels]
+    ) -> tuple[Duels, LayeredState]:
+        """`choose` with the widths that each layer will have when the pending duels that teach it are answered."""
+        duels, after = self.choose(_expect_answers(state, pending), actions, streams)
+        return duels, after._replace(gram=state.gram, whitener=state.whitener)
+
     def learn(self, state: LayeredState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> LayeredState:
         """Count every duel in its layer and fit that layer again; exploiting duels are logged and teach nothing."""
         lanes, n_layers, _ = state.theta.shape
-        # A duel that comes without a note (a past vote, say) teaches the lowest layer in full.
-        note = np.tile([0.0, 1.0], (lanes, 1)) if duels.note is None else _check_note(duels.note, lanes, n_layers)
-        layers, weights = note[:, 0].astype(np.int64), np.ascontiguousarray(note[:, 1])
+        layers, weights = _read_note(duels, lanes, n_layers)
         history = state.history.append(actions, duels, outcomes, weights=weights, layers=layers)
         info = state.info
         fit = Fit(state.theta.copy(), state.whitener.copy(), state.gram.copy(), info.unconverged.copy())
@@ -222,6 +229,25 @@ class LayeredPolicy(Policy[LayeredState]):
             "exploited": state.info.exploited,
             **{f"explored_layer_{layer + 1}": column for layer, column in enumerate(state.info.explored.T)},
         }
+
+
+def _expect_answers(state: LayeredState, pending: Sequence[Duels]) -> LayeredState:
+    """The state with the matrix of every layer as it will be when pending duels are answered."""
+    lanes, n_layers, _ = state.theta.shape
+    notes = [_read_note(duels, lanes, n_layers) for duels in pending]
+    weights = np.zeros((lanes, n_layers, len(pending)))
+    for n, (layers, counts) in enumerate(notes):
+        weights[np.arange(lanes), layers, n] = counts
+    contrasts = np.repeat(open_contrasts(pending)[:, None], n_layers, axis=1)
+    gram = state.gram + np.swapaxes(contrasts * weights[..., None], 2, 3) @ contrasts
+    return state._replace(gram=gram, whitener=add_information(state.whitener, contrasts, weights))
+
+
+def _read_note(duels: Duels, lanes: int, n_layers: int) -> tuple[IntArray, FloatArray]:
+    """(lanes,) the layer that each duel teaches and by how much it counts."""
+    # A duel that comes without a note (a past vote, say) teaches the lowest layer in full.
+    note = np.tile([0.0, 1.0], (lanes, 1)) if duels.note is None else _check_note(duels.note, lanes, n_layers)
+    return note[:, 0].astype(np.int64), np.ascontiguousarray(note[:, 1])
 
 
 def _check_note(note: FloatArray, lanes: int, n_layers: int) -> FloatArray:

@@ -12,15 +12,18 @@ The posterior is then the mixture of the Gaussians N(theta_r, H_r^-1), and the s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from duelist.actions.finite import FiniteActions
 from duelist.core.stored_names import stored
+from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.kernels.foresight import Mixture, refit_scales, set_weights
 from duelist.policies.parts.confidence import duel_counts
+from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.typing import FloatArray
 
 # Factors of the base ridge in the mixture: utilities' standard deviation from 4 down to 1/4.
@@ -96,6 +99,16 @@ def refit(scales: ScaleFits, history: History, contrast: FloatArray) -> tuple[Sc
         evidence=evidence,
         fitted_at=history.rounds if everything else scales.fitted_at,
     ), unconverged
+
+
+def expect_answers(mixture: Mixture, pending: Sequence[Duels]) -> Mixture:
+    """The mixture with each curvature that counts as it will be when pending duels are answered, at the same fits."""
+    contrasts, whitener = open_contrasts(pending), mixture.whitener.copy()
+    lanes, ridges = np.nonzero(mixture.weights)
+    zs = contrasts[lanes]
+    slopes = logistic_slope(np.einsum("gnd,gd->gn", zs, mixture.theta[lanes, ridges]))
+    whitener[lanes, ridges] = add_information(whitener[lanes, ridges], zs, slopes)
+    return mixture._replace(whitener=whitener)
 
 
 def base_ridge(actions: FiniteActions) -> FloatArray:

@@ -23,7 +23,7 @@ from duelist.service.arena.decisions import (
 )
 from duelist.service.arena.events import Body
 from duelist.service.arena.items import Item, ItemTable
-from duelist.service.arena.learner import Learner
+from duelist.service.arena.learner import Learner, OpenAsk
 from duelist.service.arena.outcomes import OUTCOMES, Outcome
 from duelist.service.arena.spec import ArenaSpec, FeatureKind, TieKind
 from duelist.service.errors import NotFoundError
@@ -180,6 +180,8 @@ class Arena:
                 body["drawn"],
             )
         )
+        if learner.lane.counts_pending:
+            learner.keep_open(number, OpenAsk(body["first"], body["second"], body["line_up"]))
         if "request" in body:
             self.asked_for[body["request"]] = number
             if len(self.asked_for) > _REMEMBERED_REQUESTS:
@@ -225,6 +227,7 @@ class Arena:
 
     def _learn(self, decision: Decision) -> None:
         learner = self.learner
+        learner.open.pop(decision.number, None)
         if decision.outcome in self._learnt_outcomes:
             learner.learn(decision)
             learner.learnt.append(decision.number)

@@ -12,8 +12,8 @@ import numpy as np
 from duelist.actions.finite import FiniteActions
 from duelist.core.errors import NonFiniteError
 from duelist.core.lanes import Problem
-from duelist.history.duels import Duels
-from duelist.live.lane import LiveLane, Proposal
+from duelist.history.duels import Duels, duels_between
+from duelist.live.lane import FRESH_QUESTIONS, NOTHING_PENDING, LiveLane, Proposal
 from duelist.policies.base import Policy
 from duelist.policies.codec import policy_from_mapping
 from duelist.service.arena.decisions import Decision
@@ -38,6 +38,14 @@ class Offer(NamedTuple):
     members: tuple[int, ...]
 
 
+class OpenAsk(NamedTuple):
+    """An ask whose answer was not learnt yet: the numbers of its items, and the roster that it was chosen from."""
+
+    first: int
+    second: int
+    roster: int
+
+
 class Learner:
     """The live lane of an arena, with the action set of every roster.
 
@@ -55,6 +63,8 @@ class Learner:
         # The arena shows a neighbour instead of the same item twice, which no policy includes in its probabilities.
         self._may_repeat = spec.policy.get("same_arm") == "allow"
         self._offers: dict[int, Offer] = {}
+        # The latest asks whose answers were not learnt yet, oldest first. Kept where the policy counts them.
+        self.open: dict[int, OpenAsk] = {}
 
     def offer(self, features: RequestedFeatures | None) -> Offer:
         """What an ask may choose from."""
@@ -80,6 +90,8 @@ class Learner:
     def propose(self, offer: Offer) -> Proposal[Duels]:
         """The pair to show next. Changes nothing until `commit`."""
         try:
+            if self.open:
+                return self.lane.propose_distinct(offer.actions, self._pending())
             return self.lane.propose_distinct(offer.actions)
         except NonFiniteError as error:
             raise ConflictError(
@@ -93,8 +105,32 @@ class Learner:
         to repeat an old choice.
         """
         with contextlib.suppress(NonFiniteError):
-            self.lane.commit(self.lane.propose(offer.actions))
+            pending = self._pending() if self.open else NOTHING_PENDING
+            self.lane.commit(self.lane.propose(offer.actions, pending))
             self.asks += 1
+
+    def keep_open(self, number: int, ask: OpenAsk) -> None:
+        """Count an ask as open until its answer is learnt, or so many later asks came that it counts as lost."""
+        self.open[number] = ask
+        while self.open and next(iter(self.open)) <= number - FRESH_QUESTIONS:
+            del self.open[next(iter(self.open))]
+
+    def _pending(self) -> dict[int, Duels]:
+        """The open asks as duels, in the features that answers would be learnt with."""
+        pending = {}
+        for number, ask in self.open.items():
+            offer = self._offer_with(number, ask)
+            if offer is not None:
+                rows = np.array([offer.members.index(ask.first)]), np.array([offer.members.index(ask.second)])
+                pending[number] = duels_between(offer.actions, *rows)
+        return pending
+
+    def _offer_with(self, number: int, ask: OpenAsk) -> Offer | None:
+        """What an open ask was chosen from; None where it was dropped."""
+        if self.request_features is None:
+            return self._offers.get(ask.roster) or self._roster(ask.roster)
+        kept = self.request_features.waiting.get(number)
+        return None if kept is None else Offer(*kept)
 
     def probability(self, proposal: Proposal[Duels]) -> float | None:
         """Estimated probability of the unordered pair; None where unknown."""
