@@ -52,7 +52,8 @@ def test_the_demo_ends_where_the_readme_says() -> None:
     assert said is not None
     assert "--dim 10 --arms 32 --rounds 2500 --trials 20 --seed 0" in (ROOT / "Makefile").read_text(encoding="utf-8")
     environment = duelist.LinearDuels(dim=10, arms=32)
-    for policy, mean in zip((duelist.CoLSTIM(), duelist.FGTS()), said.groups(), strict=True):
+    policies: tuple[Any, ...] = (duelist.CoLSTIM(), duelist.FGTS())
+    for policy, mean in zip(policies, said.groups(), strict=True):
         run = duelist.simulate(policy, environment, rounds=2500, trials=20, seed=0)
         assert round(float(run.final_regret.mean())) == int(mean)
 

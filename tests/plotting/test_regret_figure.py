@@ -38,7 +38,7 @@ def test_bands_are_one_sd_and_the_outer_quantiles(comparison: Comparison) -> Non
     highest = [
         float(np.asarray(axes.collections[0].get_paths()[0].vertices, dtype=float)[:, 1].max()) for axes in (left, right)
     ]
-    assert highest[0] == pytest.approx(float((regret.mean(axis=0) + regret.std(axis=0)).max()))
+    assert highest[0] == pytest.approx(float((regret.mean(axis=0) + regret.std(axis=0, ddof=1)).max()))
     assert highest[1] == pytest.approx(float(np.quantile(regret, 0.95, axis=0).max()))
 
 

@@ -29,7 +29,7 @@ _ALTERNATIONS = 40
 _HARDLY = 0.1  # squared distance, in widths, that a peak may move without a new curvature
 _SAME = 0.25  # squared distance, in widths, below which two peaks are one
 # Under a quadratic likelihood, peaks r widths apart have a barrier of r^2 / 8 nats at most: 16 where it is worth a jump.
-_SHORT = 4.0  # squared distance below which no search is made, with room for a likelihood that flattens
+SHORT = 4.0  # squared distance below which no search is made, with room for a likelihood that flattens
 # Over such distances barriers are certain. And the likelihood flattens: in one of 90 runs at alpha 10 the heaviest peak of all
 # promised little (see `_promise`), so half of what is asked for elsewhere is enough there.
 _FAR = 100.0  # squared distance, in widths
@@ -358,7 +358,7 @@ def search_lanes(
             main_slope.fill(math.inf)
             _hold_tilt(lane, chain, terms, work)
             reach = _reach(slopes[lane, chain], whitener[lane], work)
-            if rule.least_promise > 0.0 and reach < _SHORT:
+            if rule.least_promise > 0.0 and reach < SHORT:
                 peaks.n_peaks[lane, chain] = 1
                 continue
             enough = rule.least_promise if reach < _FAR else 0.5 * rule.least_promise

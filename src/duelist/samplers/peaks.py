@@ -15,7 +15,7 @@ from scipy.special import chdtri
 
 from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import stored
-from duelist.kernels.peaks import Peaks, SearchRule, follow_lanes, jump_lanes, search_lanes, slopes_at_lanes
+from duelist.kernels.peaks import SHORT, Peaks, SearchRule, follow_lanes, jump_lanes, search_lanes, slopes_at_lanes
 from duelist.kernels.philox import RandomSource
 from duelist.kernels.potential import LinearTerms, evaluate
 from duelist.samplers.curvature import Curvature
@@ -154,6 +154,11 @@ def visit_peaks(
     # A new search comes with a new curvature. While there is one peak it finds no second as a rule, and waits for a tenth more.
     wait = np.where(state.n_peaks.max(axis=1) > 1, 0, searched // 10)
     due = (terms.tilt.mu > 0.0) & ((searched < 0) | (searched > seen) | (searched + wait < seen))
+    tilt = terms.tilt
+    if due.any() and tilt.sets.shape[1] == 1 and not (tilt.ball_reach > 0.0 or tilt.spread.shape[1] or len(tilt.shape_repeats)):
+        # The first duels with a fixed set cannot tilt so far that a search would look any further.
+        longest = np.linalg.norm(tilt.sets[:, 0], axis=1).max(axis=1) * np.linalg.norm(curvature.whitener, axis=(1, 2))
+        due &= (2.0 * tilt.mu * observations * longest) ** 2 >= SHORT
     if due.any():
         slopes = _start_slopes(terms, curvature.mode)
         found = _search(terms, curvature, due, slopes, SearchRule(_PROMISE, barrier))

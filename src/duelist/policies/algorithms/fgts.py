@@ -271,7 +271,7 @@ class FGTS(Policy[FGTSState]):
         if self._sampler.one_pass or potential.needs_python:
             return found
         lanes, _, dim = state.chains.position.shape
-        chains, streams = state.chains, Streams(0, range(lanes))
+        chains, streams = state.chains, Streams(0, [0] * lanes)  # a lane alone is told the same as in a block
         for call in range(_SETTLE):  # the chains stand where they were drawn, before the last duel
             chains = self._sampler.advance(potential, chains, streams, call)
         curvature, _, terms = prepare_terms(unknown_curvature(lanes, dim), no_expansion(lanes, dim), potential)
