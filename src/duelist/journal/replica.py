@@ -9,6 +9,7 @@ or anything breaks half way, the next turn builds the state again from what the 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -18,6 +19,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from duelist.core.checks import whole_number
 from duelist.core.errors import DuelistError, SavedStateError
 from duelist.journal.base import Event, Journal, Record, Result, Turn
+from duelist.journal.errors import check_process
 
 State = TypeVar("State")
 DecidedOn = TypeVar("DecidedOn", contravariant=True)
@@ -103,6 +105,7 @@ class Replica(Generic[State]):
         self._journal, self._fold, self._clock = journal, fold, clock
         self._snapshot_every = whole_number("snapshot_every", snapshot_every, at_least=1)
         self._growth = whole_number("growth", growth, at_least=1)
+        self._process = os.getpid()
         self._lock = threading.RLock()
         self._state = fold.new()
         self._position = self._snapshot_position = 0
@@ -142,6 +145,7 @@ class Replica(Generic[State]):
 
     def read(self, question: Callable[[State], Result]) -> Result:
         """Ask something of the state while nothing changes. Keep it short: commands wait meanwhile."""
+        check_process(self._process)  # in a fork the writer may have left the lock closed for good
         with self._lock:
             return question(self._state)
 
