@@ -57,8 +57,8 @@ class Agent(LiveAgent[Duels, Duel]):
 
         Args:
             duel: what `choose` returned, or its id.
-            winner: the row of the winner, `duel.first` or `duel.second`; or the word "first", "second" or "tie". A tie counts
-                as half a win each way.
+            winner: the row of the winner; or "left" or "right" for the side of the screen, "first" or "second" for the order of
+                the algorithm, or "tie", which counts as half a win each way.
         """
         self._tell(duel, winner)
 

@@ -18,6 +18,7 @@ is what a person saw, so it stands, and the chains remain valid draws of the sam
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple
 
@@ -92,6 +93,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         else:
             self.check_opened(record)
             state.opened_at, state.version = record.position, body["version"]
+            state.agent.token = body.get("agent", state.agent.token)
 
     def dump(self, state: LoggedState[Shown, Asked]) -> bytes:
         """A snapshot."""
@@ -99,6 +101,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             {
                 "agent": _FORMAT,
                 "version": state.version,
+                "token": state.agent.token,
                 "opened_at": state.opened_at,
                 "offered": list(state.offered.values()),
                 "lane": state.agent.to_saved(),
@@ -113,6 +116,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         try:
             state.agent.restore(saved["lane"])
             state.version, state.opened_at = saved["version"], saved["opened_at"]
+            state.agent.token = saved.get("token", "")
             state.offered = {actions.digest.hex(): actions for actions in saved.get("offered", [])}
         except _BROKEN as error:
             raise SavedStateError(f"the snapshot does not fit this version of duelist ({error}).") from error
@@ -128,7 +132,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             theirs = record.body.get(name)
             if name == "policy" and (theirs is None or mine is None):
                 continue  # a policy that could not be described: its name must do
-            if theirs != mine and not (name == "policy" and _with_defaults(theirs) == mine):
+            if theirs != mine and not (name == "policy" and with_defaults(theirs) == mine):
                 raise InvalidInputError(
                     f"the journal belongs to an agent with {name} {theirs!r}; got {mine!r}. Make the agent as it was made "
                     f"first, or use another journal."
@@ -155,9 +159,9 @@ class Open(NamedTuple):
 
     def decide(self, state: LoggedState[Any, Any], at: int) -> Event | None:  # noqa: ARG002 - agents need no time
         """An `opened` event."""
-        if state.version == __version__:
+        if state.version == __version__ and state.agent.token:
             return None
-        return Event("opened", {**self.identity, "version": __version__})
+        return Event("opened", {**self.identity, "version": __version__, "agent": state.agent.token or new_token()})
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
         """Nothing."""
@@ -180,10 +184,11 @@ class Ask(NamedTuple):
             body["set_bytes"] = len(content)
         return Event("asked", body, content + _blob(agent.kind.to_parts(proposal.shown)))
 
-    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> Any:  # noqa: ARG002 - it is the latest
+    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> Any:
         """The question."""
         number = len(state.agent.endings) - 1
-        return state.agent.kind.view(number, state.agent.pending[number].shown)
+        question = state.agent.view(number, state.agent.pending[number].shown)
+        return question if event is None else state.agent.kind.with_facts(question, event.body)
 
 
 class Tell(NamedTuple):
@@ -222,15 +227,24 @@ class Skip(NamedTuple):
         """Nothing."""
 
 
+def new_token() -> str:
+    """A mark that no other agent has."""
+    return secrets.token_hex(8)
+
+
+def describe_policy(policy: Any) -> dict[str, Any] | None:
+    """A policy as JSON values; None for a policy of the user's own, or one with a part that is."""
+    try:
+        return to_mapping(policy)
+    except InvalidInputError:
+        return None
+
+
 def identity_of(agent: AgentState[Any, Any]) -> dict[str, Any]:
     """What makes an agent the one it is, as JSON values: two agents of one identity fold the same events to the same state."""
     problem, policy = agent.lane.problem, agent.lane.policy
-    try:
-        description = to_mapping(policy)
-    except InvalidInputError:
-        description = None  # a policy of the user's own, or one with a part that is
     return {
-        "policy": description,
+        "policy": describe_policy(policy),
         "policy_name": type(policy).__name__,
         "dim": problem.dim,
         "seed": agent.lane.seed,
@@ -239,7 +253,7 @@ def identity_of(agent: AgentState[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _with_defaults(description: Any) -> Any:
+def with_defaults(description: Any) -> Any:
     """A description of another version with the hyper-parameters that came later."""
     try:
         return json.loads(json.dumps(to_mapping(policy_from_mapping(description))))

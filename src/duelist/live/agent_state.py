@@ -41,6 +41,11 @@ class Question(Protocol):
         """The row of each candidate; -1 where arms have no rows."""
         ...
 
+    @property
+    def agent(self) -> str:
+        """Which agent asked; empty where it is not known."""
+        ...
+
 
 Shown = TypeVar("Shown")  # Duels or Slates of one lane
 Asked = TypeVar("Asked", bound=Question)
@@ -70,8 +75,12 @@ class QuestionKind(Protocol[Shown, AskedBy]):
         """How many candidates are shown."""
         ...
 
-    def view(self, number: int, shown: Shown) -> AskedBy:
-        """The question as its asker sees it."""
+    def view(self, number: int, shown: Shown, agent: str, proposal: Proposal[Shown] | None = None) -> AskedBy:
+        """The question of that agent as its asker sees it; the proposal that it was is known when it is new."""
+        ...
+
+    def with_facts(self, question: Any, body: dict[str, Any]) -> AskedBy:
+        """The question with what its `asked` event says about it."""
         ...
 
     def to_parts(self, shown: Shown) -> Parts:
@@ -124,10 +133,14 @@ class AgentState(Generic[Shown, Asked]):
     Args:
         kind: duels or slates, and the policy in use.
         max_pending: how many questions may be without an answer; one more drops the oldest.
+
+    Attributes:
+        token: tells the questions of this agent from those of any other; empty where it is not known. Copies share it.
     """
 
     def __init__(self, kind: QuestionKind[Shown, Asked], max_pending: int) -> None:
         self.kind, self.lane, self.max_pending = kind, kind.lane, max_pending
+        self.token = ""
         self.rounds = 0
         self.endings = bytearray()
         self.rankings: dict[int, Answer] = {}  # answers that an ending cannot say
@@ -137,7 +150,7 @@ class AgentState(Generic[Shown, Asked]):
     def ask(self, actions: ActionSet) -> Asked:
         """Ask the policy what to show."""
         proposal = self.lane.propose(actions)
-        question = self.kind.view(len(self.endings), proposal.shown)
+        question = self.kind.view(len(self.endings), proposal.shown, self.token, proposal)
         self.lane.commit(proposal)
         self._add(question, Pending(proposal.shown, actions))
         return question
@@ -147,7 +160,11 @@ class AgentState(Generic[Shown, Asked]):
         # Another version may be unable to repeat an old choice; it was asked all the same.
         with contextlib.suppress(NonFiniteError):
             self.lane.commit(self.lane.propose(actions))
-        self._add(self.kind.view(len(self.endings), shown), Pending(shown, actions))
+        self._add(self.view(len(self.endings), shown), Pending(shown, actions))
+
+    def view(self, number: int, shown: Shown) -> Asked:
+        """A question as its asker sees it."""
+        return self.kind.view(number, shown, self.token)
 
     def tell(self, number: int, answer: Answer) -> None:
         """Learn the answer to a pending question."""
@@ -177,6 +194,11 @@ class AgentState(Generic[Shown, Asked]):
         noun = self.kind.noun
         if isinstance(question, self.kind.question):
             number = question.id
+            if question.agent and self.token and question.agent != self.token:
+                raise UnknownDuelError(
+                    f"{noun} {number} was asked by another agent: it carries the mark {question.agent}, and this agent's is "
+                    f"{self.token}. Give the answer to the agent that asked; to learn it here all the same, pass the number."
+                )
         elif isinstance(question, int | np.integer) and not isinstance(question, bool):
             number = int(question)
         else:
@@ -218,7 +240,7 @@ class AgentState(Generic[Shown, Asked]):
 
     def questions(self) -> tuple[Asked, ...]:
         """The pending questions, oldest first."""
-        return tuple(self.kind.view(number, pending.shown) for number, pending in self.pending.items())
+        return tuple(self.view(number, pending.shown) for number, pending in self.pending.items())
 
     def report(self) -> dict[str, float]:
         """Human-readable numbers: questions asked, learnt and pending, and how the policy is doing."""

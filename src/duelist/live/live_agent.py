@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -21,7 +22,18 @@ from duelist.core.lanes import Problem
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.journal.base import Journal
 from duelist.journal.replica import Replica
-from duelist.live.agent_log import AgentFold, Ask, LoggedState, Open, Skip, Tell, identity_of
+from duelist.live.agent_log import (
+    AgentFold,
+    Ask,
+    LoggedState,
+    Open,
+    Skip,
+    Tell,
+    describe_policy,
+    identity_of,
+    new_token,
+    with_defaults,
+)
 from duelist.live.agent_state import AgentState, Asked, Shown
 from duelist.live.lane import LivePolicy
 from duelist.policies.codec import policy_from_mapping
@@ -61,6 +73,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         self._lock = threading.RLock()
         self._sets = BoundedDict[tuple[tuple[int, ...], bytes], FiniteActions](limit=_REMEMBERED_SETS)
         self._memory = new_state()
+        self._memory.token = new_token()
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
 
     def _open(
@@ -139,7 +152,8 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         """Write everything to one file, all of it or nothing. `load` goes on from it bit for bit, in memory."""
 
         def dump(state: AgentState[Shown, Asked]) -> bytes:
-            return to_bytes({"agent": _FORMAT, "version": __version__, **identity_of(state), "lane": state.to_saved()})
+            header = {"agent": _FORMAT, "version": __version__, "token": state.token, **identity_of(state)}
+            return to_bytes({**header, "lane": state.to_saved()})
 
         write_whole(Path(path), self._read(dump))
 
@@ -150,15 +164,20 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         Args:
             path: the file.
             policy: the hyper-parameters, needed only where the file cannot describe them: for a policy that is not one of
-                duelist's own, or that has such a part.
+                duelist's own, or that has such a part. Another policy than the one that was saved is refused.
         """
-        saved = from_bytes(read_whole(Path(path)))
+        data = read_whole(Path(path))
+        saved = from_bytes(data)
         if not isinstance(saved, dict) or saved.get("agent") != _FORMAT:
             raise SavedStateError(f"{path} must hold a saved agent of format {_FORMAT}; got another kind of state.")
+        if policy is not None:
+            _check_as_saved(saved, policy)
         try:
             settings = {name: saved[name] for name in ("dim", "seed", "horizon", "max_pending")}
             agent = cls(_saved_policy(saved, cls.__name__) if policy is None else policy, **settings)
             agent._memory.restore(saved["lane"])
+            # A file of version 0.1.0 says nothing of its agent: whoever loads the same file has the same agent.
+            agent._memory.token = saved.get("token") or hashlib.blake2b(data, digest_size=8).hexdigest()
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise SavedStateError(
                 f"{path} was written by duelist {saved.get('version')} and does not fit this one ({error}). "
@@ -204,6 +223,17 @@ def check_methods(policy: object, example: str, methods: tuple[str, ...]) -> Non
                 f"policy must be a policy such as {example}; got {policy!r}, which has no method {method} of its own. "
                 f"A policy inherits from duelist.policies.Policy."
             )
+
+
+def _check_as_saved(saved: dict[str, Any], policy: Any) -> None:
+    """Refuse a policy that is not the one that was saved: the state of one means nothing to another."""
+    mine, theirs = describe_policy(policy), saved.get("policy")
+    known = mine is not None and theirs is not None
+    if type(policy).__name__ != saved.get("policy_name") or (known and with_defaults(mine) != with_defaults(theirs)):
+        raise InvalidInputError(
+            f"the saved agent plays {theirs or saved.get('policy_name')}; got the policy {policy!r}, to which its state means "
+            f"nothing. Load it without policy=."
+        )
 
 
 def _saved_policy(saved: dict[str, Any], agent: str) -> Any:
