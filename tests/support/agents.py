@@ -25,8 +25,13 @@ def bytes_of(agent: LiveAgent[Any, Any], folder: Path) -> bytes:
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}
     structure = json.loads(arrays.pop("structure").tobytes())
-    del structure["value"]["dict"]["token"]  # agents that went the same way have the same state and different names
-    named = [f"{name} {array.dtype} {array.shape}".encode() + array.tobytes() for name, array in sorted(arrays.items())]
+    # Agents that went the same way have the same state, different names, and only in memory a log.
+    del structure["value"]["dict"]["token"], structure["value"]["dict"]["votes"]
+    named = [
+        f"{name} {array.dtype} {array.shape}".encode() + array.tobytes()
+        for name, array in sorted(arrays.items())
+        if not name.startswith("value/votes/")
+    ]
     return b"\n".join([json.dumps(structure).encode(), *named])
 
 

@@ -27,7 +27,7 @@ def check_process(opened_in: int) -> None:
     """Refuse a journal that another process opened: its writer thread stayed there, and waiting for it never ends."""
     if os.getpid() != opened_in:
         raise JournalForkedError(
-            f"the journal was opened in process {opened_in}; this is process {os.getpid()}, forked from it, where the thread that "
-            f"writes does not exist. Open the journal and make the agent after the fork: with gunicorn --preload, in the hook "
-            f"post_fork."
+            f"the journal was opened in process {opened_in}; this is process {os.getpid()}, forked from it, where the thread "
+            f"that writes does not exist. Open the journal and make the agent after the fork: with gunicorn --preload, in the "
+            f"hook post_fork."
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -44,6 +44,14 @@ class Fold(Protocol[State]):
     def load(self, data: bytes) -> State:
         """The state that was dumped. Raises `SavedStateError` where this version cannot read it."""
         ...
+
+    def rewrites(self, record: Record) -> bool:  # noqa: ARG002 - events of most folds leave the past alone
+        """Whether an event changes what earlier ones mean, so that it cannot be applied to the state before it."""
+        return False
+
+    def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> State:
+        """The state after `last`, which changes the past, from all events up to it; `records` gives all, again at each call."""
+        raise NotImplementedError
 
     def latest(self, state: State) -> int:  # noqa: ARG002 - what a fold without times answers
         """Time of the latest event. A replica with a clock never decides anything before it."""
@@ -180,11 +188,12 @@ class Replica(Generic[State]):
                 raise
             self._broken = True  # until it is clear that everything went well
             position = turn.append(*event)
-            self._fold.apply(state, Record(position, *event))
-            reply = command.reply(state, event)
+            record = Record(position, *event)
+            rewritten = self._apply(turn, record)
+            reply = command.reply(self._state, event)
             self._position, self._broken = position, False
             self._events += 1
-            if position - self._snapshot_position >= max(self._snapshot_every, position // self._growth):
+            if rewritten or position - self._snapshot_position >= max(self._snapshot_every, position // self._growth):
                 self._save_snapshot_if_possible(turn)
             return reply
 
@@ -196,10 +205,18 @@ class Replica(Generic[State]):
                 return
             self._broken = True
             for record in turn.read(self._position):
-                self._fold.apply(self._state, record)
+                self._apply(turn, record)
                 self._position = record.position
                 self._replayed += 1
             self._broken = False
+
+    def _apply(self, turn: Turn, record: Record) -> bool:
+        """Apply an event, and say whether that took all events before it."""
+        if self._fold.rewrites(record):
+            self._state = self._fold.rewrite(turn.read, record)
+            return True
+        self._fold.apply(self._state, record)
+        return False
 
     def _rebuild(self, turn: Turn) -> None:
         self._broken = True

@@ -15,10 +15,11 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import AlreadyLearntError, InvalidInputError, NonFiniteError, SavedStateError, UnknownDuelError
 from duelist.live.lane import Lane, Proposal
-from duelist.live.pending import Parts, load_pending, save_pending
+from duelist.live.pending import Parts, load_pending, pair_alone, save_pending, stand_in
+from duelist.live.vote_log import VoteLog
 
 Answer = tuple[int, ...]
 
@@ -121,10 +122,10 @@ class QuestionKind(Protocol[Shown, AskedBy]):
 
 
 class Pending(NamedTuple, Generic[Shown]):
-    """A question without an answer: what was shown, and the action set that it came from."""
+    """A question without an answer: what was shown, and the action set that it came from; its digest if that is enough."""
 
     shown: Shown
-    actions: ActionSet
+    actions: ActionSet | bytes
 
 
 class AgentState(Generic[Shown, Asked]):
@@ -135,12 +136,14 @@ class AgentState(Generic[Shown, Asked]):
         max_pending: how many questions may be without an answer; one more drops the oldest.
 
     Attributes:
+        log: what was asked and told, so that votes can be taken back; None where it is not kept.
         token: tells the questions of this agent from those of any other; empty where it is not known. Copies share it.
     """
 
     def __init__(self, kind: QuestionKind[Shown, Asked], max_pending: int) -> None:
         self.kind, self.lane, self.max_pending = kind, kind.lane, max_pending
         self.token = ""
+        self.log: VoteLog | None = None
         self.rounds = 0
         self.endings = bytearray()
         self.rankings: dict[int, Answer] = {}  # answers that an ending cannot say
@@ -152,7 +155,7 @@ class AgentState(Generic[Shown, Asked]):
         proposal = self.lane.propose(actions)
         question = self.kind.view(len(self.endings), proposal.shown, self.token, proposal)
         self.lane.commit(proposal)
-        self._add(question, Pending(proposal.shown, actions))
+        self._add(question, proposal.shown, actions)
         return question
 
     def ask_again(self, actions: ActionSet, shown: Shown) -> None:
@@ -160,17 +163,25 @@ class AgentState(Generic[Shown, Asked]):
         # Another version may be unable to repeat an old choice; it was asked all the same.
         with contextlib.suppress(NonFiniteError):
             self.lane.commit(self.lane.propose(actions))
-        self._add(self.view(len(self.endings), shown), Pending(shown, actions))
+        self._add(self.view(len(self.endings), shown), shown, actions)
 
     def view(self, number: int, shown: Shown) -> Asked:
         """A question as its asker sees it."""
         return self.kind.view(number, shown, self.token)
 
-    def tell(self, number: int, answer: Answer) -> None:
-        """Learn the answer to a pending question."""
+    def tell(self, number: int, answer: Answer, voter: str | None = None, time: float | None = None) -> None:
+        """Learn the answer to a pending question; who gave it, and when, matters only for taking it back."""
         self.refuse_ended(number)
         shown, actions = self.pending[number]
+        if isinstance(actions, bytes):
+            parts = self.kind.to_parts(shown)
+            if self._keeps_sets():  # and did not when this was asked: the policy has changed
+                actions, shown = FiniteActions(parts.features), self.kind.from_parts(pair_alone(parts))
+            else:
+                actions = stand_in(parts.features, actions)
         self.lane.learn(actions, shown, self.kind.for_policy(answer))
+        if self.log is not None:
+            self.log.tell(number, actions, voter, time)
         del self.pending[number]
         self.endings[number] = _ENDINGS.get(answer, RANKED)
         if answer not in _ENDINGS:
@@ -234,7 +245,9 @@ class AgentState(Generic[Shown, Asked]):
                 f"was the oldest. Answer sooner, or make the agent with a larger max_pending."
             )
         if ending == SKIPPED:
-            raise AlreadyLearntError(f"{noun} {number} was skipped before; each {noun} ends once. Choose a new {noun}.")
+            raise AlreadyLearntError(
+                f"{noun} {number} was skipped before, or its answer forgotten; each {noun} ends once. Choose a new {noun}."
+            )
         said = self.kind.describe(self.answer_to(number) or ())
         raise AlreadyLearntError(f"{noun} {number} was learnt before ({said}); each {noun} counts once. Choose a new {noun}.")
 
@@ -274,12 +287,24 @@ class AgentState(Generic[Shown, Asked]):
         self.rankings = _load_rankings(saved) if "ranked" in saved else {}
         self.rows = array("i", np.ascontiguousarray(rows, dtype=np.int32).tobytes())
         self.lane.state, self.rounds, self.endings = saved["state"], saved["rounds"], endings
-        self.pending = {number: Pending(self.kind.from_parts(parts), actions) for number, (parts, actions) in pending.items()}
+        self.pending = {
+            number: Pending(self.kind.from_parts(parts), self._needed(actions)) for number, (parts, actions) in pending.items()
+        }
 
-    def _add(self, question: Asked, pending: Pending[Shown]) -> None:
+    def _needed(self, actions: ActionSet | bytes) -> ActionSet | bytes:
+        """What learning will need of an action set: of a large set that the policy will not read again, the digest."""
+        return actions.digest if isinstance(actions, FiniteActions) and not self._keeps_sets() else actions
+
+    def _keeps_sets(self) -> bool:
+        keeps_sets = getattr(self.lane.policy, "keeps_sets", None)  # a slate policy has no such method, and does
+        return keeps_sets is None or bool(keeps_sets())
+
+    def _add(self, question: Asked, shown: Shown, actions: ActionSet) -> None:
+        if self.log is not None:
+            self.log.ask(question.id, self.kind.to_parts(shown), actions)
         self.endings.append(PENDING)
         self.rows.extend(question.rows)
-        self.pending[question.id] = pending
+        self.pending[question.id] = Pending(shown, self._needed(actions))
         if len(self.pending) > self.max_pending:
             oldest = next(iter(self.pending))
             del self.pending[oldest]

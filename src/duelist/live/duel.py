@@ -18,8 +18,12 @@ import numpy as np
 from duelist.core.checks import one_of
 from duelist.core.errors import InvalidInputError
 from duelist.history.duels import Duels
+from duelist.live.agent_state import SKIPPED, AgentState, Pending
 from duelist.live.lane import LiveLane, Proposal
 from duelist.live.pending import Parts
+from duelist.live.vote_log import Selection, VoteLog
+from duelist.live.votes import Votes, learn_votes
+from duelist.policies.base import Policy
 from duelist.typing import FloatArray, IntArray
 
 Winner = int | Literal["first", "second", "left", "right", "tie"]
@@ -187,3 +191,74 @@ class DuelKind:
     def answer_from(self, body: dict[str, Any]) -> tuple[int, ...]:
         """What the winner's name means."""
         return _ANSWERS[body["winner"]]
+
+
+class DuelState(AgentState[Duels, Duel]):
+    """A lane of duels, which also learns votes from elsewhere, takes votes back and goes over to another policy.
+
+    Args:
+        lane: the policy in use.
+        max_pending: how many duels may be without an answer.
+        keep_votes: whether to keep a log, without which nothing can be taken back. A journal is one.
+    """
+
+    def __init__(self, lane: LiveLane, max_pending: int, *, keep_votes: bool) -> None:
+        super().__init__(DuelKind(lane), max_pending)
+        if keep_votes:
+            self.log = VoteLog(lane.policy.keeps_sets(), lane.policy.follows_sets())
+
+    def import_votes(self, votes: Votes) -> int:
+        """Learn votes from elsewhere, all or none, and say how many."""
+        self.lane.state = learn_votes(self._live_lane.policy, self.lane.state, votes)
+        self.rounds += votes.total
+        if self.log is not None:
+            self.log.add(votes)
+        return votes.total
+
+    def forget(self, selection: Selection) -> int:
+        """Take votes back and say how many: the state of never having been told, bit for bit. Their duels count as skipped."""
+        log, gone = self.kept_log("forget").without(selection)
+        lane = self._fresh_lane(self._live_lane.policy)
+        log.play(lane, self)
+        self._go_on_with(lane, log)
+        for number in gone:
+            self.endings[number] = SKIPPED
+        before, self.rounds = self.rounds, log.votes
+        return before - self.rounds
+
+    def change_policy(self, policy: Policy[Any]) -> None:
+        """Go over to another policy, in the state in which it would be had it learnt all votes itself."""
+        log = self.kept_log("change the policy").for_policy(policy.keeps_sets(), policy.follows_sets())
+        lane = self._fresh_lane(policy)
+        log.play(lane, self)
+        self._go_on_with(lane, log)
+        self.pending = {
+            number: Pending(shown._replace(note=None), self._needed(actions))
+            for number, (shown, actions) in self.pending.items()
+        }
+
+    def kept_log(self, verb: str) -> VoteLog:
+        """The log, or why there is none."""
+        if self.log is None:
+            raise InvalidInputError(
+                f"this agent cannot {verb}: it did not keep what it was asked and told. Make it with keep_votes=True, or on a "
+                f"journal. (A file of version 0.1.0, or one saved by an agent on a journal, does not hold it.)"
+            )
+        return self.log
+
+    def outcome_of(self, number: int) -> IntArray:
+        """The answer to a duel as a policy takes it."""
+        answer = self.answer_to(number)
+        return _OUTCOMES[() if answer is None else answer]
+
+    @property
+    def _live_lane(self) -> LiveLane:
+        lane = self.kind.lane
+        assert isinstance(lane, LiveLane)  # __init__ takes no other
+        return lane
+
+    def _fresh_lane(self, policy: Policy[Any]) -> LiveLane:
+        return LiveLane(policy, self.lane.problem, seed=self.lane.seed, generation=self.lane.generation)
+
+    def _go_on_with(self, lane: LiveLane, log: VoteLog) -> None:
+        self.kind, self.lane, self.log = DuelKind(lane), lane, log

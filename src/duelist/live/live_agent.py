@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.arrays import BoundedDict
-from duelist.core.checks import finite_array, whole_number
+from duelist.core.checks import finite_array, finite_number, whole_number
 from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.core.files import read_whole, write_whole
 from duelist.core.lanes import Problem
@@ -60,6 +60,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         max_pending: int = 1024,
         journal: Journal | None = None,
         snapshot_every: int = 1000,
+        keep_votes: bool = True,
     ) -> None:
         self._check_policy(policy)
         whole_number("max_pending", max_pending, at_least=1)
@@ -67,8 +68,8 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         whole_number("seed", seed)
         problem = Problem(dim=dim, horizon=horizon, live=True)
 
-        def new_state() -> AgentState[Shown, Asked]:
-            return self._new_state(policy, problem, seed, max_pending)
+        def new_state(another: Any = None) -> AgentState[Shown, Asked]:
+            return self._new_state(another or policy, problem, seed, max_pending, keep_votes and journal is None)
 
         self._lock = threading.RLock()
         self._sets = BoundedDict[tuple[tuple[int, ...], bytes], FiniteActions](limit=_REMEMBERED_SETS)
@@ -77,7 +78,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
 
     def _open(
-        self, journal: Journal, new_state: Callable[[], AgentState[Shown, Asked]], snapshot_every: int
+        self, journal: Journal, new_state: Callable[[Any], AgentState[Shown, Asked]], snapshot_every: int
     ) -> Replica[LoggedState[Shown, Asked]]:
         identity = identity_of(self._memory)
         fold = AgentFold(new_state, identity)
@@ -85,9 +86,10 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             LoggedState(self._memory)
         )  # a state that no snapshot can hold is refused now and not in the middle of the votes
         for first in journal.read():
-            fold.check_opened(first)
+            fold.check_opened(first, journal.read)
             break
         replica = Replica(journal, fold, snapshot_every=snapshot_every, growth=_GROWTH)
+        fold.check_policy(replica.state.agent.lane.policy)
         replica.commit(Open(identity))
         return replica
 
@@ -96,7 +98,9 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         """Refuse what cannot play here."""
 
     @abstractmethod
-    def _new_state(self, policy: Any, problem: Problem, seed: int, max_pending: int) -> AgentState[Shown, Asked]:
+    def _new_state(
+        self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool
+    ) -> AgentState[Shown, Asked]:
         """The state before the first question."""
 
     @property
@@ -153,7 +157,8 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
 
         def dump(state: AgentState[Shown, Asked]) -> bytes:
             header = {"agent": _FORMAT, "version": __version__, "token": state.token, **identity_of(state)}
-            return to_bytes({**header, "lane": state.to_saved()})
+            votes = None if state.log is None else state.log.to_saved()
+            return to_bytes({**header, "lane": state.to_saved(), "votes": votes})
 
         write_whole(Path(path), self._read(dump))
 
@@ -176,6 +181,10 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             settings = {name: saved[name] for name in ("dim", "seed", "horizon", "max_pending")}
             agent = cls(_saved_policy(saved, cls.__name__) if policy is None else policy, **settings)
             agent._memory.restore(saved["lane"])
+            if saved.get("votes") is None or agent._memory.log is None:
+                agent._memory.log = None
+            else:
+                agent._memory.log.fill_from(saved["votes"])
             # A file of version 0.1.0 says nothing of its agent: whoever loads the same file has the same agent.
             agent._memory.token = saved.get("token") or hashlib.blake2b(data, digest_size=8).hexdigest()
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -185,13 +194,16 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             ) from error
         return agent
 
-    def _tell(self, question: Asked | int, answer: Any) -> None:
+    def _tell(self, question: Asked | int, answer: Any, voter: str | None = None, time: float | None = None) -> None:
         """On a journal the same answer again is no news; in memory telling twice is an error."""
+        if not isinstance(voter, str | None):
+            raise InvalidInputError(f"voter must be text; got {voter!r}.")
+        when = None if time is None else finite_number("time", time)
         if self._replica is not None:
-            self._replica.commit(Tell(question, answer))
+            self._replica.commit(Tell(question, answer, voter, when))
             return
         with self._lock:
-            self._memory.tell(*self._memory.read_answer(question, answer))
+            self._memory.tell(*self._memory.read_answer(question, answer), voter, when)
 
     def _read(self, question: Callable[[AgentState[Shown, Asked]], Result]) -> Result:
         if self._replica is not None:

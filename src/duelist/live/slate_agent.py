@@ -178,5 +178,12 @@ class SlateAgent(LiveAgent[Slates, Slate]):
                 f"Use Agent for a policy that shows pairs."
             )
 
-    def _new_state(self, policy: LiveSlatePolicy, problem: Problem, seed: int, max_pending: int) -> AgentState[Slates, Slate]:
+    def _new_state(
+        self,
+        policy: LiveSlatePolicy,
+        problem: Problem,
+        seed: int,
+        max_pending: int,
+        keep_votes: bool,  # noqa: ARG002 - votes on slates cannot be taken back
+    ) -> AgentState[Slates, Slate]:
         return AgentState(SlateKind(Lane(policy, problem, seed=seed), policy), max_pending)

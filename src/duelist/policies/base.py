@@ -83,6 +83,14 @@ class Policy(Protocol[State]):
         """The prior over theta that the policy holds, or a standard normal one where it has none of its own."""
         return Gaussian()
 
+    def keeps_sets(self) -> bool:
+        """Whether `learn` reads the arms of the action set. If not, the pair and the set's digest are enough to learn from."""
+        return True
+
+    def follows_sets(self) -> bool:
+        """Whether the state after `choose` depends on the arms that were offered, and not only on their being offered."""
+        return True
+
     def forgetting(self) -> float:
         """What every vote multiplies the weight of the votes before it by; 1 where nothing is forgotten."""
         return 1.0

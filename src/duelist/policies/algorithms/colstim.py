@@ -133,6 +133,14 @@ class CoLSTIM(Policy[CoLSTIMState]):
         """Append the outcomes and fit again."""
         return state._replace(fit=learn_ucb(state.fit, actions, duels, outcomes, local=False))
 
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts."""
+        return False
+
+    def follows_sets(self) -> bool:
+        """Asking only counts."""
+        return False
+
     def report(self, state: CoLSTIMState) -> dict[str, FloatArray]:
         """Fits that did not converge, and the size of the statistics."""
         return report_ucb(state.fit)

@@ -247,6 +247,10 @@ class Foresight(Policy[ForesightState]):
             info=state.info._replace(unconverged=state.info.unconverged + unconverged),
         )
 
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts; but `choose` follows the arms, to see whether they come back."""
+        return False
+
     def report(self, state: ForesightState) -> dict[str, FloatArray]:
         """Rounds spent exploring, the scale of the prior (a geometric mean), and how the fits went."""
         logs = np.log(np.where(state.scales.ridges > 0.0, state.scales.ridges, 1.0))

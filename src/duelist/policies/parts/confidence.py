@@ -161,6 +161,14 @@ class UCBPolicy(Policy[UCBState]):
         """Append the outcomes and fit again."""
         return learn_ucb(state, actions, duels, outcomes, local=False)
 
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts."""
+        return False
+
+    def follows_sets(self) -> bool:
+        """Asking only counts."""
+        return False
+
     def report(self, state: UCBState) -> dict[str, FloatArray]:
         """Fits that did not converge, and how many distinct contrasts a fit reads."""
         return report_ucb(state)
