@@ -28,7 +28,8 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.core.arrays import NewestWithin
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.journal.base import Event, Record
@@ -41,7 +42,8 @@ from duelist.policies.codec import policy_from_mapping, to_mapping
 from duelist.version import __version__
 
 _FORMAT = 1
-_OFFERED_SETS = 64
+OFFERED_SETS = 64
+SET_MEMORY = 2**24  # bytes of features: of large sets fewer than 64 are remembered, and written again when they come back
 _BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
@@ -50,21 +52,25 @@ class LoggedState(Generic[Shown, Asked]):
 
     Attributes:
         agent: the state.
-        offered: action sets whose content need not be written again, by digest: the latest few.
+        offered: action sets whose content need not be written again, by digest: the latest 64, or `SET_MEMORY` bytes of them.
         version: version of duelist that wrote the latest `opened` event.
         opened_at: position of that event.
     """
 
     def __init__(self, agent: AgentState[Shown, Asked]) -> None:
         self.agent = agent
-        self.offered: dict[str, ActionSet] = {}
+        # Version 0.1.0 counted sets only; an `opened` event says from where on bytes count too.
+        self.offered = NewestWithin[str, ActionSet](limit=OFFERED_SETS, most_bytes=None)
         self.version, self.opened_at = "", 0
 
     def offer(self, digest: str, actions: ActionSet) -> None:
         """Remember a set that is in the journal."""
-        if len(self.offered) >= _OFFERED_SETS:
-            del self.offered[next(iter(self.offered))]
-        self.offered[digest] = actions
+        self.offered.add(digest, actions, actions.features.nbytes if isinstance(actions, FiniteActions) else 0)
+
+    def remember(self, most_bytes: int | None) -> None:
+        """From now on, remember no more than so many bytes of sets."""
+        self.offered.most_bytes = most_bytes
+        self.offered.trim()
 
 
 class AgentFold(Fold[LoggedState[Shown, Asked]]):
@@ -138,6 +144,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             self.check_opened(record, None)
             state.opened_at, state.version = record.position, body["version"]
             state.agent.token = body.get("agent", state.agent.token)
+            state.remember(body.get("set_memory", state.offered.most_bytes))
 
     def dump(self, state: LoggedState[Shown, Asked]) -> bytes:
         """A snapshot."""
@@ -149,6 +156,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
                 "policy": describe_policy(state.agent.lane.policy) if self._policy_changed else None,
                 "opened_at": state.opened_at,
                 "offered": list(state.offered.values()),
+                "set_memory": state.offered.most_bytes,
                 "lane": state.agent.to_saved(),
             }
         )
@@ -165,7 +173,9 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             state.agent.restore(saved["lane"])
             state.version, state.opened_at = saved["version"], saved["opened_at"]
             state.agent.token = saved.get("token", "")
-            state.offered = {actions.digest.hex(): actions for actions in saved.get("offered", [])}
+            state.remember(saved.get("set_memory"))
+            for actions in saved.get("offered", []):
+                state.offer(actions.digest.hex(), actions)
         except _BROKEN as error:
             raise SavedStateError(f"the snapshot does not fit this version of duelist ({error}).") from error
         return state
@@ -236,7 +246,8 @@ class Open(NamedTuple):
         """An `opened` event."""
         if state.version == __version__ and state.agent.token:
             return None
-        return Event("opened", {**self.identity, "version": __version__, "agent": state.agent.token or new_token()})
+        said = {"version": __version__, "agent": state.agent.token or new_token(), "set_memory": SET_MEMORY}
+        return Event("opened", {**self.identity, **said})
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
         """Nothing."""

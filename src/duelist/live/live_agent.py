@@ -13,8 +13,8 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from duelist.actions.finite import ActionSet, FiniteActions
-from duelist.core.arrays import BoundedDict
+from duelist.actions.finite import ActionSet, FiniteActions, digest_of
+from duelist.core.arrays import NewestWithin
 from duelist.core.checks import finite_array, finite_number, whole_number
 from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.core.files import read_whole, write_whole
@@ -23,6 +23,8 @@ from duelist.core.serialize import from_bytes, to_bytes
 from duelist.journal.base import Journal
 from duelist.journal.replica import Replica
 from duelist.live.agent_log import (
+    OFFERED_SETS,
+    SET_MEMORY,
     AgentFold,
     Ask,
     LoggedState,
@@ -41,7 +43,6 @@ from duelist.version import __version__
 
 Result = TypeVar("Result")
 _FORMAT = 1
-_REMEMBERED_SETS = 64
 # An answered question is two events, and a snapshot grows with them: with snapshots a hundredth of the journal apart, their
 # cost per vote stays bounded, and so does the time of a restart.
 _GROWTH = 100
@@ -72,7 +73,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             return self._new_state(another or policy, problem, seed, max_pending, keep_votes and journal is None)
 
         self._lock = threading.RLock()
-        self._sets = BoundedDict[tuple[tuple[int, ...], bytes], FiniteActions](limit=_REMEMBERED_SETS)
+        self._sets = NewestWithin[bytes, FiniteActions](limit=OFFERED_SETS, most_bytes=SET_MEMORY)
         self._memory = new_state()
         self._memory.token = new_token()
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
@@ -219,11 +220,12 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             return features  # type: ignore[no-any-return]
         else:
             array = finite_array("features", features, "(n_arms, dim)", 2)
-        key = (array.shape, array.tobytes())
+        digest = digest_of(array[None])
         with self._lock:
-            known = self._sets.get(key)
+            known = self._sets.get(digest)
             if known is None:
-                known = self._sets[key] = FiniteActions(array.copy())
+                known = FiniteActions(array)
+                self._sets.add(digest, known, known.features.nbytes)
             return known
 
 

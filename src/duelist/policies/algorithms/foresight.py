@@ -203,7 +203,11 @@ class Foresight(Policy[ForesightState]):
         """The pair of the highest worth."""
         finite, settings = require_finite(self, actions), state.settings
         candidates = offer_candidates(self, actions, state.scales.theta, streams, state.asked)
-        scales = state.scales if state.asked else set_ridges(state.scales, finite)
+        scales = state.scales
+        if not state.asked:
+            scales = set_ridges(scales, finite)
+            if state.history.rounds:  # votes that came before the first arms
+                scales, _ = refit(scales, state.history, np.ones((finite.lanes, finite.dim)))
         remaining = max(settings.horizon - state.asked, 0) if settings.horizon else state.asked + _UNKNOWN_HORIZON
         digest = finite.digest.hex()
         same_arms = digest == state.arms.digest
@@ -238,6 +242,8 @@ class Foresight(Policy[ForesightState]):
     def learn(self, state: ForesightState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> ForesightState:
         """Append the outcomes and fit again the scales that count, now and then all of them."""
         history, contrast = state.history.append(actions, duels, outcomes), duels.contrast
+        if not state.asked:
+            return state._replace(history=history)  # the prior's scale, and every fit, waits for the first arms
         scales, unconverged = refit(state.scales, history, contrast)
         learnt = (contrast != 0.0).any(axis=1)
         return state._replace(
