@@ -12,7 +12,7 @@ import pytest
 
 from duelist.actions.ball import BallActions
 from duelist.core.errors import AlreadyLearntError, DuelistError, InvalidInputError, UnknownDuelError
-from duelist.core.serialize import to_bytes
+from duelist.core.serialize import to_arrays, to_bytes
 from duelist.history.duels import Duels
 from duelist.journal.base import Turn
 from duelist.journal.memory import MemoryJournal
@@ -22,6 +22,8 @@ from duelist.policies.algorithms.colstim import CoLSTIM
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.finite_models import FiniteModels
 from duelist.policies.algorithms.foresight import Foresight
+from duelist.policies.algorithms.maxinp import MaxInP
+from duelist.policies.algorithms.maxpairucb import MaxPairUCB
 from duelist.policies.algorithms.uniform import Uniform
 from duelist.policies.algorithms.vacdb import VACDB
 from tests.support.agents import ARMS, Ends, bytes_of, pair_policies
@@ -264,6 +266,31 @@ def test_imported_votes_teach_what_the_same_duels_would_teach() -> None:
         told.append((duel.features, 1 if winner == duel.first else -1))
     other.import_votes([pair[0] for pair, _ in told], [pair[1] for pair, _ in told], [outcome for _, outcome in told])
     np.testing.assert_allclose(other._state.lane.state.fit.theta, agent._state.lane.state.fit.theta, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "policy", [CoLSTIM(), MaxPairUCB(width="local"), MaxInP(), Foresight()], ids=lambda one: type(one).__name__
+)
+@pytest.mark.parametrize("asked_before", [0, 5])
+def test_one_fit_for_all_votes_is_the_fit_after_the_last(policy: Any, asked_before: int) -> None:
+    together, apart = Agent(policy, dim=4), Agent(policy, dim=4)
+    votes = some_votes(300)
+    for agent in (together, apart):
+        for _ in range(asked_before):
+            agent.learn(agent.choose(ARMS), "left")
+    together.import_votes(**votes)
+    for i in range(300):
+        apart.import_votes(**{name: column[i : i + 1] for name, column in votes.items()})
+    for agent in (together, apart):
+        agent.choose(ARMS)
+    one, other = (to_arrays(agent._state.lane.state) for agent in (together, apart))
+    assert one.keys() == other.keys()
+    # Foresight leaves scales of the prior that do not count as they were.
+    counts = one["value/scales/weights"] * other["value/scales/weights"] > 0.0 if isinstance(policy, Foresight) else ...
+    compared = [name for name in one if name.endswith(("/theta", "/gram", "/whitener"))]
+    assert len(compared) >= 2
+    for name in compared:
+        np.testing.assert_allclose(one[name][counts], other[name][counts], rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 def test_words_weights_and_precision_mean_what_they_say(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """Votes from elsewhere: pairs of feature vectors with who won, learnt without having been asked about.
 
-A policy learns them through its `learn`, one by one, with the pair as the action set: nobody knows what else was on offer, so
+A policy learns them in order through its `learn_many`, with the pair as the action set: nobody knows what else was on offer, so
 the Feel-Good maximum of such a vote is that over its two candidates. A pair is put in one order, whichever way round it was
 voted on, so that votes on the same pair are counted together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from duelist.core.checks import finite_array
 from duelist.core.errors import InvalidInputError
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.history.duels import Duels
-from duelist.policies.base import Policy
+from duelist.policies.base import Policy, Round
 from duelist.typing import FloatArray, IntArray
 
 _WORDS = {"first": 1, "second": -1, "tie": 0}
@@ -99,6 +99,10 @@ def check_votes(
 
 def learn_votes(policy: Policy[Any], state: Any, votes: Votes) -> Any:
     """The policy's state after learning the votes. Where one cannot be learnt, none is."""
+    return policy.learn_many(state, _rounds(votes))
+
+
+def _rounds(votes: Votes) -> Iterator[Round]:
     known = BoundedDict[bytes, tuple[FiniteActions, Duels, Duels]](limit=_REMEMBERED_PAIRS)
     pairs = np.stack([votes.first, votes.second], axis=1).astype(np.float64)
     for pair, outcome, repeats in zip(pairs, votes.outcomes.tolist(), votes.repeats.tolist(), strict=True):
@@ -106,16 +110,11 @@ def learn_votes(policy: Policy[Any], state: Any, votes: Votes) -> Any:
         key = min(first + second, second + first)
         if key not in known:
             actions = FiniteActions(np.frombuffer(key).reshape(pair.shape))
-            known[key] = (
-                actions,
-                Duels(*_ROWS, actions.features),
-                Duels(*_ROWS[::-1], np.ascontiguousarray(actions.features[:, ::-1])),
-            )
-        actions, as_given, turned = known[key]
-        duels = as_given if key.startswith(first) else turned
+            turned = np.ascontiguousarray(actions.features[:, ::-1])
+            known[key] = (actions, Duels(*_ROWS, actions.features), Duels(*_ROWS[::-1], turned))
+        actions, as_given, the_other_way = known[key]
         for _ in range(repeats):
-            state = policy.learn(state, actions, duels, _OUTCOMES[outcome])
-    return state
+            yield actions, as_given if key.startswith(first) else the_other_way, _OUTCOMES[outcome]
 
 
 def _features(name: str, value: npt.ArrayLike, dim: int) -> npt.NDArray[np.floating[Any]]:

@@ -21,7 +21,7 @@ runner, `duelist.experiments.simulate_slates`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ from duelist.posteriors.priors import Gaussian, Prior
 from duelist.typing import FloatArray, IntArray
 
 State = TypeVar("State")
+Round = tuple[ActionSet, Duels, IntArray]  # what `learn` takes beside the state
 
 
 class Policy(Protocol[State]):
@@ -57,6 +58,12 @@ class Policy(Protocol[State]):
     def learn(self, state: State, actions: ActionSet, duels: Duels, outcomes: IntArray) -> State:
         """The state after learning outcomes (lanes,): +1 where the first candidate won, -1 where it lost, 0 where they tied."""
         ...
+
+    def learn_many(self, state: State, rounds: Iterable[Round]) -> State:
+        """The state after learning votes that came together: one by one, unless the policy can save itself fits in between."""
+        for actions, duels, outcomes in rounds:
+            state = self.learn(state, actions, duels, outcomes)
+        return state
 
     def report(self, state: State) -> dict[str, FloatArray]:  # noqa: ARG002 - what a policy without numbers answers
         """Numbers about how the policy is doing, for people: each (lanes,)."""

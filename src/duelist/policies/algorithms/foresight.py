@@ -12,6 +12,7 @@ of the prior, which is learnt (`duelist.policies.parts.prior_scale`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.kernels.foresight import Decision, Rule, foresight_lanes
-from duelist.policies.base import Policy
+from duelist.policies.base import Policy, Round
 from duelist.policies.parts.confidence import must_differ, new_pairs, offer_candidates
 from duelist.policies.parts.prior_scale import ScaleFits, base_ridge, refit, set_ridges, start_scales
 from duelist.policies.parts.same_arm import BOUNDS, check_same_arm, require_finite
@@ -246,6 +247,21 @@ class Foresight(Policy[ForesightState]):
             return state._replace(history=history)  # the prior's scale, and every fit, waits for the first arms
         scales, unconverged = refit(state.scales, history, contrast)
         learnt = (contrast != 0.0).any(axis=1)
+        return state._replace(
+            history=history,
+            scales=scales,
+            arms=state.arms._replace(settled=np.where(learnt, -1, state.arms.settled)),
+            info=state.info._replace(unconverged=state.info.unconverged + unconverged),
+        )
+
+    def learn_many(self, state: ForesightState, rounds: Iterable[Round]) -> ForesightState:
+        """Append all outcomes and fit once."""
+        history, learnt = state.history, np.zeros(len(state.settings.optimism), dtype=np.bool_)
+        for actions, duels, outcomes in rounds:
+            history, learnt = history.append(actions, duels, outcomes), learnt | duels.contrast.any(axis=1)
+        if not state.asked:
+            return state._replace(history=history)
+        scales, unconverged = refit(state.scales, history, np.repeat(learnt[:, None].astype(float), history.dim, axis=1))
         return state._replace(
             history=history,
             scales=scales,

@@ -10,6 +10,7 @@ finite on separable data, and the fit starts from the last one, so two Newton it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -24,7 +25,7 @@ from duelist.core.streams import Streams
 from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, refit_lanes
-from duelist.policies.base import Policy
+from duelist.policies.base import Policy, Round
 from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, require_finite, resolve_same_arm
 from duelist.typing import FloatArray, IntArray
 
@@ -161,6 +162,10 @@ class UCBPolicy(Policy[UCBState]):
         """Append the outcomes and fit again."""
         return learn_ucb(state, actions, duels, outcomes, local=False)
 
+    def learn_many(self, state: UCBState, rounds: Iterable[Round]) -> UCBState:
+        """Append all outcomes and fit once."""
+        return learn_ucb_many(state, rounds, local=False)
+
     def keeps_sets(self) -> bool:
         """A fit reads contrasts."""
         return False
@@ -186,6 +191,20 @@ def learn_ucb(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntAr
     fit = Fit(state.theta.copy(), state.whitener.copy(), state.gram.copy(), state.info.unconverged.copy())
     ridges = Ridges(state.settings.fit_ridge, state.settings.ridge)
     refit_lanes(fit, duels.contrast, duel_counts(history), ridges, local)
+    return state._replace(history=history, theta=fit.theta, gram=fit.gram, whitener=fit.whitener, info=FitInfo(fit.unconverged))
+
+
+def learn_ucb_many(state: UCBState, rounds: Iterable[Round], *, local: bool) -> UCBState:
+    """Append the outcomes of several rounds and fit once."""
+    history, gram = state.history, state.gram.copy()
+    newest = np.zeros_like(state.theta)  # per lane the last contrast that says something: the fit takes it in itself
+    for actions, duels, outcomes in rounds:
+        history, contrast = history.append(actions, duels, outcomes), duels.contrast
+        says = np.asarray(contrast.any(axis=1))
+        gram += says[:, None, None] * newest[:, :, None] * newest[:, None, :]
+        newest[says] = contrast[says]
+    fit = Fit(state.theta.copy(), state.whitener.copy(), gram, state.info.unconverged.copy())
+    refit_lanes(fit, newest, duel_counts(history), Ridges(state.settings.fit_ridge, state.settings.ridge), local)
     return state._replace(history=history, theta=fit.theta, gram=fit.gram, whitener=fit.whitener, info=FitInfo(fit.unconverged))
 
 
