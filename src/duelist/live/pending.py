@@ -50,7 +50,9 @@ def from_blob(rows: list[int], actions: ActionSet, blob: bytes) -> Parts:
 
 def stand_in(features: FloatArray, digest: bytes) -> FiniteActions:
     """A set whose arms are gone: the pair (2, dim) that was shown, under the fingerprint of the set that it came from."""
-    actions = FiniteActions(features)
+    actions = FiniteActions.__new__(FiniteActions)  # its arms were checked when they were offered, and every vote comes here
+    actions.features, actions.columns = features[None], np.ascontiguousarray(features.T)[None]
+    actions.lanes, (actions.n_arms, actions.dim) = 1, features.shape
     actions.__dict__["digest"] = digest
     return actions
 
