@@ -129,6 +129,18 @@ def test_forgetting_is_never_having_been_told_bit_for_bit(name: str, policy: Any
             assert [bytes_of(one, tmp_path) == expected for one in (logged, again, folded)] == [True] * 3
 
 
+@pytest.mark.slow
+def test_a_policy_with_a_nonlinear_reward_forgets_exactly_and_imports(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS
+
+    selection, gone, left = SELECTIONS["a voter"]
+    agent = played(NonlinearFGTS(), 36)
+    reference = never_told(NonlinearFGTS(), gone, kept(left), 36)
+    assert agent.forget(**selection) > 0
+    assert bytes_of(agent, tmp_path) == bytes_of(reference, tmp_path)
+
+
 def copy_events(source: Any, target: Any) -> None:
     def transaction(turn: Turn) -> None:
         for record in source.read():

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from duelist.core.checks import whole_number
 from duelist.core.errors import DuelistError, SavedStateError
@@ -22,6 +22,7 @@ from duelist.journal.base import Event, Journal, Record, Result, Turn
 from duelist.journal.errors import check_process
 
 State = TypeVar("State")
+Rewritten = TypeVar("Rewritten", covariant=True)
 DecidedOn = TypeVar("DecidedOn", contravariant=True)
 Reply = TypeVar("Reply", covariant=True)
 
@@ -45,17 +46,22 @@ class Fold(Protocol[State]):
         """The state that was dumped. Raises `SavedStateError` where this version cannot read it."""
         ...
 
-    def rewrites(self, record: Record) -> bool:  # noqa: ARG002 - events of most folds leave the past alone
-        """Whether an event changes what earlier ones mean, so that it cannot be applied to the state before it."""
-        return False
-
-    def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> State:
-        """The state after `last`, which changes the past, from all events up to it; `records` gives all, again at each call."""
-        raise NotImplementedError
-
     def latest(self, state: State) -> int:  # noqa: ARG002 - what a fold without times answers
         """Time of the latest event. A replica with a clock never decides anything before it."""
         return 0
+
+
+@runtime_checkable
+class RewritingFold(Protocol[Rewritten]):
+    """A fold some of whose events change what earlier ones mean, and cannot be applied to the state before them."""
+
+    def rewrites(self, record: Record) -> bool:
+        """Whether this is such an event."""
+        ...
+
+    def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> Rewritten:
+        """The state after `last`, which changes the past, from all events up to it; `records` gives all, again at each call."""
+        ...
 
 
 class Command(Protocol[DecidedOn, Reply]):
@@ -111,6 +117,7 @@ class Replica(Generic[State]):
         clock: Callable[[], int] | None = None,
     ) -> None:
         self._journal, self._fold, self._clock = journal, fold, clock
+        self._rewriting: RewritingFold[State] | None = fold if isinstance(fold, RewritingFold) else None
         self._snapshot_every = whole_number("snapshot_every", snapshot_every, at_least=1)
         self._growth = whole_number("growth", growth, at_least=1)
         self._process = os.getpid()
@@ -212,8 +219,8 @@ class Replica(Generic[State]):
 
     def _apply(self, turn: Turn, record: Record) -> bool:
         """Apply an event, and say whether that took all events before it."""
-        if self._fold.rewrites(record):
-            self._state = self._fold.rewrite(turn.read, record)
+        if self._rewriting is not None and self._rewriting.rewrites(record):
+            self._state = self._rewriting.rewrite(turn.read, record)
             return True
         self._fold.apply(self._state, record)
         return False
