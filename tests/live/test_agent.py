@@ -266,7 +266,7 @@ def test_arms_without_rows_are_told_apart_by_words() -> None:
     duel = agent.choose(Line())
     assert (duel.first, duel.second) == (-1, -1)
     assert duel.features.tolist() == [[0.0, 1.0], [0.0, -1.0]]
-    with pytest.raises(InvalidInputError, match='Say "first", "second" or "tie"'):
+    with pytest.raises(InvalidInputError, match='Say "left", "right", "first", "second" or "tie"'):
         agent.learn(duel, winner=-1)
     agent.learn(duel, winner="second")
     assert agent.report()["sum"] == -1.0

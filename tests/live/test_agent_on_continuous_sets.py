@@ -88,7 +88,7 @@ def test_maxinp_plays_a_ball_live() -> None:
 def test_a_winner_by_row_is_refused_where_there_are_no_rows() -> None:
     agent = Agent(FGTS(), dim=2)
     duel = agent.choose(SETS["box"])
-    with pytest.raises(InvalidInputError, match='Say "first", "second" or "tie"'):
+    with pytest.raises(InvalidInputError, match='Say "left", "right", "first", "second" or "tie"'):
         agent.learn(duel, winner=duel.first)
     assert agent.pending == (duel,)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,14 @@ class ActionSet(Protocol):
         """Maximise <theta, phi> over the set, for theta of shape (lanes, draws, dim)."""
 
 
+def digest_of(features: FloatArray) -> bytes:
+    """A fingerprint of features (lanes, n_arms, dim), without a copy of them."""
+    shape = np.array(features.shape, dtype=np.int64)
+    fingerprint = hashlib.blake2b(shape.tobytes(), digest_size=16)
+    fingerprint.update(np.ascontiguousarray(features).data)
+    return fingerprint.digest()
+
+
 @stored("finite-actions")
 class FiniteActions:
     """A finite set of arms for every lane.
@@ -98,8 +106,7 @@ class FiniteActions:
     @cached_property
     def digest(self) -> bytes:
         """A fingerprint of the features, so that rounds offering the same arms are counted instead of stored."""
-        shape = np.array(self.features.shape, dtype=np.int64)
-        return hashlib.blake2b(shape.tobytes() + self.features.tobytes(), digest_size=16).digest()
+        return digest_of(self.features)
 
     @cached_property
     def fingerprints(self) -> npt.NDArray[np.uint64]:
@@ -150,9 +157,11 @@ class FiniteActions:
         """One uniformly random arm per lane, (lanes, dim)."""
         return self.features[np.arange(self.lanes), generator.integers(self.n_arms, size=self.lanes)]
 
-    def to_arrays(self) -> dict[str, FloatArray]:
-        """What `from_arrays` needs to make the same set again."""
-        return {"features": self.features}
+    def to_arrays(self) -> dict[str, npt.NDArray[np.floating[Any]]]:
+        """What `from_arrays` needs to make the same set again; in single precision where that holds every number exactly."""
+        with np.errstate(over="ignore"):
+            single = self.features.astype(np.float32)
+        return {"features": single if (single == self.features).all() else self.features}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, FloatArray]) -> FiniteActions:

@@ -32,6 +32,38 @@ def ensure_row(array: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
     return enlarge(array, 0, next_capacity(used, 64)) if used == len(array) else array
 
 
+class NewestWithin(dict[Key, Value]):
+    """A dictionary of the newest entries, at most `limit` of them and of `most_bytes` together; the newest always stays.
+
+    Example:
+        >>> recent = NewestWithin(limit=3, most_bytes=10)
+        >>> recent.add("a", 1, 6)
+        >>> recent.add("b", 2, 6)
+        >>> recent
+        {'b': 2}
+    """
+
+    def __init__(self, *, limit: int, most_bytes: int | None) -> None:
+        super().__init__()
+        self.limit, self.most_bytes = whole_number("limit", limit, at_least=1), most_bytes
+        self._sizes: dict[Key, int] = {}
+
+    def add(self, key: Key, value: Value, size: int) -> None:
+        """Add an entry of that many bytes, and drop the oldest that are too many."""
+        self.pop(key, None)
+        self._sizes.pop(key, None)
+        self[key], self._sizes[key] = value, size
+        self.trim()
+
+    def trim(self) -> None:
+        """Drop the oldest entries that are too many, after a change of the limits."""
+        while len(self) > 1 and (
+            len(self) > self.limit or (self.most_bytes is not None and sum(self._sizes.values()) > self.most_bytes)
+        ):
+            oldest = next(iter(self))
+            del self[oldest], self._sizes[oldest]
+
+
 class BoundedDict(dict[Key, Value]):
     """A dictionary of at most `limit` entries: a new key removes the oldest one when the dictionary is full.
 

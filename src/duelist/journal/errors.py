@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from duelist.core.errors import DuelistError
 
 
@@ -15,3 +17,17 @@ class JournalClosedError(JournalError):
 
 class JournalDamagedError(JournalError):
     """What the journal holds is not what was written to it, or not a journal that this version reads."""
+
+
+class JournalForkedError(JournalError):
+    """The process was forked after the journal was opened. Nothing was appended."""
+
+
+def check_process(opened_in: int) -> None:
+    """Refuse a journal that another process opened: its writer thread stayed there, and waiting for it never ends."""
+    if os.getpid() != opened_in:
+        raise JournalForkedError(
+            f"the journal was opened in process {opened_in}; this is process {os.getpid()}, forked from it, where the thread "
+            f"that writes does not exist. Open the journal and make the agent after the fork: with gunicorn --preload, in the "
+            f"hook post_fork."
+        )

@@ -9,17 +9,20 @@ or anything breaks half way, the next turn builds the state again from what the 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from duelist.core.checks import whole_number
 from duelist.core.errors import DuelistError, SavedStateError
 from duelist.journal.base import Event, Journal, Record, Result, Turn
+from duelist.journal.errors import check_process
 
 State = TypeVar("State")
+Rewritten = TypeVar("Rewritten", covariant=True)
 DecidedOn = TypeVar("DecidedOn", contravariant=True)
 Reply = TypeVar("Reply", covariant=True)
 
@@ -46,6 +49,19 @@ class Fold(Protocol[State]):
     def latest(self, state: State) -> int:  # noqa: ARG002 - what a fold without times answers
         """Time of the latest event. A replica with a clock never decides anything before it."""
         return 0
+
+
+@runtime_checkable
+class RewritingFold(Protocol[Rewritten]):
+    """A fold some of whose events change what earlier ones mean, and cannot be applied to the state before them."""
+
+    def rewrites(self, record: Record) -> bool:
+        """Whether this is such an event."""
+        ...
+
+    def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> Rewritten:
+        """The state after `last`, which changes the past, from all events up to it; `records` gives all, again at each call."""
+        ...
 
 
 class Command(Protocol[DecidedOn, Reply]):
@@ -101,8 +117,10 @@ class Replica(Generic[State]):
         clock: Callable[[], int] | None = None,
     ) -> None:
         self._journal, self._fold, self._clock = journal, fold, clock
+        self._rewriting: RewritingFold[State] | None = fold if isinstance(fold, RewritingFold) else None
         self._snapshot_every = whole_number("snapshot_every", snapshot_every, at_least=1)
         self._growth = whole_number("growth", growth, at_least=1)
+        self._process = os.getpid()
         self._lock = threading.RLock()
         self._state = fold.new()
         self._position = self._snapshot_position = 0
@@ -142,6 +160,7 @@ class Replica(Generic[State]):
 
     def read(self, question: Callable[[State], Result]) -> Result:
         """Ask something of the state while nothing changes. Keep it short: commands wait meanwhile."""
+        check_process(self._process)  # in a fork the writer may have left the lock closed for good
         with self._lock:
             return question(self._state)
 
@@ -176,11 +195,12 @@ class Replica(Generic[State]):
                 raise
             self._broken = True  # until it is clear that everything went well
             position = turn.append(*event)
-            self._fold.apply(state, Record(position, *event))
-            reply = command.reply(state, event)
+            record = Record(position, *event)
+            rewritten = self._apply(turn, record)
+            reply = command.reply(self._state, event)
             self._position, self._broken = position, False
             self._events += 1
-            if position - self._snapshot_position >= max(self._snapshot_every, position // self._growth):
+            if rewritten or position - self._snapshot_position >= max(self._snapshot_every, position // self._growth):
                 self._save_snapshot_if_possible(turn)
             return reply
 
@@ -192,10 +212,18 @@ class Replica(Generic[State]):
                 return
             self._broken = True
             for record in turn.read(self._position):
-                self._fold.apply(self._state, record)
+                self._apply(turn, record)
                 self._position = record.position
                 self._replayed += 1
             self._broken = False
+
+    def _apply(self, turn: Turn, record: Record) -> bool:
+        """Apply an event, and say whether that took all events before it."""
+        if self._rewriting is not None and self._rewriting.rewrites(record):
+            self._state = self._rewriting.rewrite(turn.read, record)
+            return True
+        self._fold.apply(self._state, record)
+        return False
 
     def _rebuild(self, turn: Turn) -> None:
         self._broken = True

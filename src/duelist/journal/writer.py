@@ -8,6 +8,7 @@ number of events per second.
 from __future__ import annotations
 
 import json
+import os
 import queue
 import threading
 import zlib
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from duelist.core.errors import InvalidInputError
 from duelist.journal.base import Record, Result, Snapshot, Turn
-from duelist.journal.errors import JournalClosedError, JournalDamagedError, JournalError
+from duelist.journal.errors import JournalClosedError, JournalDamagedError, JournalError, check_process
 
 _LARGEST_GROUP = 512
 _json_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
@@ -116,6 +117,7 @@ class GroupedJournal:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._process = os.getpid()
         self._failures = 0
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
@@ -125,6 +127,7 @@ class GroupedJournal:
 
     def submit(self, transaction: Callable[[Turn], Result]) -> Future[Result]:
         """Run a transaction when its turn comes; the future is done when what it appended is durable."""
+        check_process(self._process)
         future: Future[Result] = Future()
         with self._closing:
             if self._closed:
@@ -140,10 +143,12 @@ class GroupedJournal:
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The durable events behind position `after`."""
+        check_process(self._process)
         return checked(self._store.rows(after, in_turn=False), after)
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest durable snapshot."""
+        check_process(self._process)
         return self._store.snapshot(in_turn=False)
 
     @property
@@ -152,7 +157,9 @@ class GroupedJournal:
         return self._store.notes
 
     def close(self) -> None:
-        """Finish the transactions that were submitted and release everything."""
+        """Finish the transactions that were submitted and release everything; in another process, leave all to its owner."""
+        if os.getpid() != self._process:
+            return
         with self._closing:
             if self._closed:
                 return

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from duelist.core.errors import InvalidInputError
+import numpy.typing as npt
+
+from duelist.core.errors import InvalidInputError, UnknownDuelError
 from duelist.core.lanes import Problem
 from duelist.history.duels import Duels
-from duelist.live.agent_state import AgentState
-from duelist.live.duel import Duel, DuelKind, Winner
+from duelist.live.agent_log import ChangePolicy, Forget, Import
+from duelist.live.duel import Duel, DuelState, Winner
 from duelist.live.lane import LiveLane
 from duelist.live.live_agent import LiveAgent, check_methods
+from duelist.live.vote_log import Selection
+from duelist.live.votes import check_votes
 from duelist.policies.base import Policy
 from duelist.policies.registry import plays_slates
 
@@ -18,8 +23,8 @@ from duelist.policies.registry import plays_slates
 class Agent(LiveAgent[Duels, Duel]):
     """A policy in live use.
 
-    Answers may come late, in any order, or never. An agent may be used from several threads. All that it keeps beyond the
-    policy's own state are the pending duels, at most `max_pending`, and nine bytes for every duel ever asked.
+    Answers may come late, in any order, or never. An agent may be used from several threads. Beyond the policy's own state
+    it keeps the pending duels, at most `max_pending`, nine bytes for every duel ever asked, and the votes (see `keep_votes`).
 
     On a journal, what was asked and told is durable before `choose`, `learn` and `skip` return. Making an agent on a journal
     that was used before goes on bit for bit, and several processes may share one journal. A duel that is told twice then
@@ -34,6 +39,8 @@ class Agent(LiveAgent[Duels, Duel]):
         max_pending: how many duels may wait for an answer. One more drops the oldest: its answer is then refused.
         journal: where to keep everything, for example `SQLiteJournal("votes.db")`; None for memory only. The caller closes it.
         snapshot_every: events on the journal between two snapshots: fewer make restarts faster and the journal larger.
+        keep_votes: in memory, whether to keep what was asked and told, so that `forget` and `change_policy` work; False saves
+            16 dim + 700 bytes per duel, and the action sets that the policy reads. A journal keeps it anyway.
 
     Example:
         >>> import duelist
@@ -46,21 +53,96 @@ class Agent(LiveAgent[Duels, Duel]):
         30
     """
 
+    _memory: DuelState
+
     @property
     def policy(self) -> Policy[Any]:
         """The hyper-parameters."""
-        policy: Policy[Any] = self._memory.lane.policy  # type: ignore[assignment] # _new_state takes no other
+        policy: Policy[Any] = self._state.lane.policy  # type: ignore[assignment] # _new_state takes no other
         return policy
 
-    def learn(self, duel: Duel | int, winner: Winner) -> None:
+    def learn(self, duel: Duel | int, winner: Winner, *, voter: str | None = None, time: float | None = None) -> None:
         """Learn who won.
 
         Args:
             duel: what `choose` returned, or its id.
-            winner: the row of the winner, `duel.first` or `duel.second`; or the word "first", "second" or "tie". A tie counts
-                as half a win each way.
+            winner: the row of the winner; or "left" or "right" for the side of the screen, "first" or "second" for the order of
+                the algorithm, or "tie", which counts as half a win each way.
+            voter: who voted, so that `forget(voter=...)` finds it.
+            time: when, in seconds of any clock, so that `forget(since=..., until=...)` finds it.
         """
-        self._tell(duel, winner)
+        self._tell(duel, winner, voter, time)
+
+    def import_votes(
+        self,
+        first: npt.ArrayLike,
+        second: npt.ArrayLike,
+        outcomes: npt.ArrayLike | Sequence[str],
+        weights: npt.ArrayLike | None = None,
+        times: npt.ArrayLike | None = None,
+        voters: Sequence[str] | None = None,
+    ) -> int:
+        """Learn votes on pairs that this agent did not ask about, all or none, and return how many.
+
+        The policy learns them in the given order with the pair as the action set: a Feel-Good maximum runs over the two.
+
+        Args:
+            first: (n, dim) features of the first candidate of each vote.
+            second: (n, dim) features of the second.
+            outcomes: (n,) +1 or "first", -1 or "second", 0 or "tie".
+            weights: (n,) whole numbers, how often each vote counts; 1 if not given.
+            times: (n,) when each was given, for `forget`.
+            voters: (n,) who gave it, for `forget`.
+        """
+        votes = check_votes(self.dim, first, second, outcomes, weights, times, voters)
+        if self._replica is not None:
+            return self._replica.commit(Import(votes))
+        with self._lock:
+            return self._memory.import_votes(votes)
+
+    def forget(
+        self,
+        duel: Duel | int | None = None,
+        *,
+        voter: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> int:
+        """Take votes back and return how many: the answer to a duel, all of one voter, or those of an interval of time.
+
+        Afterwards the agent is, bit for bit, one that was asked the same questions, showed the same pairs, and had these duels
+        skipped. All that remains is learnt again, which takes as long as the first time.
+
+        Args:
+            duel: what `choose` returned, or its id.
+            voter: as it was given to `learn` or `import_votes`.
+            since: votes of this time or later; those without a time are in no interval.
+            until: votes before this time.
+        """
+        number = None if duel is None else self._read(lambda state: state.find(duel))[0]
+        selection = Selection(number, voter, since, until)
+        selection.check()
+        if number is not None and self._read(lambda state: state.answer_to(number)) is None:
+            raise UnknownDuelError(
+                f"duel {number} has no answer that could be forgotten. Use skip for one that will have none."
+            )
+        if self._replica is not None:
+            return self._replica.commit(Forget(selection))
+        with self._lock:
+            return self._memory.forget(selection)
+
+    def change_policy(self, policy: Policy[Any]) -> None:
+        """Go over to another policy, which learns all votes of the past first. Duels, numbers and pending duels stay.
+
+        On a journal, open it with the new policy from then on. In memory, what the new policy reads of past action sets and
+        the old one did not is taken from the pairs that were shown, as with imported votes.
+        """
+        self._check_policy(policy)
+        if self._replica is not None:
+            self._replica.commit(ChangePolicy(policy))
+            return
+        with self._lock:
+            self._memory.change_policy(policy)
 
     def _check_policy(self, policy: Any) -> None:
         if plays_slates(type(policy)):
@@ -69,5 +151,5 @@ class Agent(LiveAgent[Duels, Duel]):
             )
         check_methods(policy, "FGTS()", ("start", "choose", "learn", "report", "pair_probability"))
 
-    def _new_state(self, policy: Policy[Any], problem: Problem, seed: int, max_pending: int) -> AgentState[Duels, Duel]:
-        return AgentState(DuelKind(LiveLane(policy, problem, seed=seed)), max_pending)
+    def _new_state(self, policy: Policy[Any], problem: Problem, seed: int, max_pending: int, keep_votes: bool) -> DuelState:
+        return DuelState(LiveLane(policy, problem, seed=seed), max_pending, keep_votes=keep_votes)

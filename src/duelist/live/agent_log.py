@@ -5,8 +5,14 @@ The rule of replay. A state is a deterministic fold over these events, and an un
     opened     policy, dim, seed, horizon, max_pending, version   comes first, and again when the version changes
     asked      id, set, what was shown, stream, policy            the policy's `choose` runs again and moves the chains; which
                                                                   questions are open at that point is part of the fold
-    told       id, the answer                                     the policy's `learn` runs again
+    told       id, the answer, voter, time                        the policy's `learn` runs again
     skipped    id
+    imported   votes                                              votes from elsewhere, in the blob
+    forgot     duel, voter, since, until                          takes votes back
+    policy     policy                                             goes over to another policy
+
+The last two change the past: the state is folded again from the first event on, without the votes that any later event takes
+back (their duels count as skipped) and with the latest policy.
 
 The content of an action set is in the blob of the first `asked` event that offers it: its first `set_bytes` bytes. Version
 0.1.0 wrote it as an event of its own, `set`, and an event `snapshot` after which every set was written again; both are read.
@@ -19,23 +25,26 @@ is what a person saw, so it stands, and the chains remain valid draws of the sam
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple
 
-import numpy as np
-
 from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.core.arrays import NewestWithin
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.journal.base import Event, Record
 from duelist.journal.replica import Fold
 from duelist.live.agent_state import SKIPPED, AgentState, Asked, Shown
-from duelist.live.pending import Parts
+from duelist.live.pending import from_blob, to_blob
+from duelist.live.vote_log import Selection
+from duelist.live.votes import Votes
 from duelist.policies.codec import policy_from_mapping, to_mapping
 from duelist.version import __version__
 
 _FORMAT = 1
-_OFFERED_SETS = 64
+OFFERED_SETS = 64
+SET_MEMORY = 2**24  # bytes of features: of large sets fewer than 64 are remembered, and written again when they come back
 _BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
@@ -44,21 +53,25 @@ class LoggedState(Generic[Shown, Asked]):
 
     Attributes:
         agent: the state.
-        offered: action sets whose content need not be written again, by digest: the latest few.
+        offered: action sets whose content need not be written again, by digest: the latest 64, or `SET_MEMORY` bytes of them.
         version: version of duelist that wrote the latest `opened` event.
         opened_at: position of that event.
     """
 
     def __init__(self, agent: AgentState[Shown, Asked]) -> None:
         self.agent = agent
-        self.offered: dict[str, ActionSet] = {}
+        # Version 0.1.0 counted sets only; an `opened` event says from where on bytes count too.
+        self.offered = NewestWithin[str, ActionSet](limit=OFFERED_SETS, most_bytes=None)
         self.version, self.opened_at = "", 0
 
     def offer(self, digest: str, actions: ActionSet) -> None:
         """Remember a set that is in the journal."""
-        if len(self.offered) >= _OFFERED_SETS:
-            del self.offered[next(iter(self.offered))]
-        self.offered[digest] = actions
+        self.offered.add(digest, actions, actions.features.nbytes if isinstance(actions, FiniteActions) else 0)
+
+    def remember(self, most_bytes: int | None) -> None:
+        """From now on, remember no more than so many bytes of sets."""
+        self.offered.most_bytes = most_bytes
+        self.offered.trim()
 
 
 class AgentFold(Fold[LoggedState[Shown, Asked]]):
@@ -69,21 +82,59 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         identity: what makes the agent the one it is, see `identity_of`.
     """
 
-    def __init__(self, new_state: Callable[[], AgentState[Shown, Asked]], identity: dict[str, Any]) -> None:
+    def __init__(self, new_state: Callable[[Any], AgentState[Shown, Asked]], identity: dict[str, Any]) -> None:
         self._new_state = new_state
         self._identity: dict[str, Any] = json.loads(json.dumps(identity))
+        self._policy_changed = False
 
-    def new(self) -> LoggedState[Shown, Asked]:
+    def new(self, policy: Any = None) -> LoggedState[Shown, Asked]:
         """Nothing asked yet."""
-        return LoggedState(self._new_state())
+        return LoggedState(self._new_state(policy))
+
+    def rewrites(self, record: Record) -> bool:
+        """Whether an event changes what earlier ones mean."""
+        return record.kind in ("forgot", "policy")
+
+    def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> LoggedState[Shown, Asked]:
+        """The state after `last`, which changes the past, from all events up to it."""
+        later, policy, changed_at = [], None, 0
+        for record in records():
+            if record.position <= last.position and record.kind == "forgot":
+                later.append((record.position, Selection(**record.body["votes"])))
+            if record.position <= last.position and record.kind == "policy":
+                policy, changed_at, self._policy_changed = self._policy_of(record), record.position, True
+        state = self.new(policy)
+        for record in records():
+            if record.position > last.position:
+                break
+            if not self.rewrites(record):
+                gone = [one for position, one in later if position > record.position]
+                self._apply_without(state, record, gone, with_note=record.position > changed_at)
+        return state
 
     def apply(self, state: LoggedState[Shown, Asked], record: Record) -> None:
-        """Fold one event."""
+        """Fold one event that does not change the past."""
+        self._apply_without(state, record, [])
+
+    def _apply_without(
+        self, state: LoggedState[Shown, Asked], record: Record, gone: list[Selection], *, with_note: bool = True
+    ) -> None:
+        """Fold one event, without the votes that are taken back later, and without notes that another policy left."""
         kind, body = record.kind, record.body
+        agent: Any = state.agent
         if kind == "asked":
-            self._apply_asked(state, record)
+            self._apply_asked(state, record, with_note=with_note)
         elif kind == "told":
-            state.agent.tell(body["id"], state.agent.kind.answer_from(body))
+            voter, time = body.get("voter"), body.get("time")
+            if any(one.meets(body["id"], voter, time) for one in gone):
+                agent.skip(body["id"])
+            else:
+                agent.tell(body["id"], agent.kind.answer_from(body), voter, time)
+        elif kind == "imported":
+            votes = Votes.from_bytes(record.blob)
+            for one in gone:
+                votes = one.left_of(votes)
+            agent.import_votes(votes)
         elif kind == "skipped":
             state.agent.skip(body["id"])
         elif kind == "set":
@@ -91,8 +142,10 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         elif kind == "snapshot":
             state.offered.clear()
         else:
-            self.check_opened(record)
+            self.check_opened(record, None)
             state.opened_at, state.version = record.position, body["version"]
+            state.agent.token = body.get("agent", state.agent.token)
+            state.remember(body.get("set_memory", state.offered.most_bytes))
 
     def dump(self, state: LoggedState[Shown, Asked]) -> bytes:
         """A snapshot."""
@@ -100,27 +153,57 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             {
                 "agent": _FORMAT,
                 "version": state.version,
+                "token": state.agent.token,
+                "policy": describe_policy(state.agent.lane.policy) if self._policy_changed else None,
                 "opened_at": state.opened_at,
                 "offered": list(state.offered.values()),
+                "set_memory": state.offered.most_bytes,
                 "lane": state.agent.to_saved(),
             }
         )
 
     def load(self, data: bytes) -> LoggedState[Shown, Asked]:
         """The state of a snapshot, of version 0.1.0 as well, which offered nothing."""
-        saved, state = from_bytes(data), self.new()
+        saved = from_bytes(data)
         if not isinstance(saved, dict) or saved.get("agent") != _FORMAT:
             raise SavedStateError(f"expected a snapshot of an agent of format {_FORMAT}; got another kind of state.")
+        written = saved.get("policy")
+        self._policy_changed = self._policy_changed or written is not None
+        state = self.new(None if written is None else policy_from_mapping(written))
         try:
             state.agent.restore(saved["lane"])
             state.version, state.opened_at = saved["version"], saved["opened_at"]
-            state.offered = {actions.digest.hex(): actions for actions in saved.get("offered", [])}
+            state.agent.token = saved.get("token", "")
+            state.remember(saved.get("set_memory"))
+            for actions in saved.get("offered", []):
+                state.offer(actions.digest.hex(), actions)
         except _BROKEN as error:
             raise SavedStateError(f"the snapshot does not fit this version of duelist ({error}).") from error
         return state
 
-    def check_opened(self, record: Record) -> None:
-        """Refuse a journal of another agent, or of something else."""
+    def check_policy(self, policy: Any) -> None:
+        """Refuse a journal whose agent has gone over to another policy."""
+        mine = self._identity["policy"]
+        theirs = with_defaults(describe_policy(policy))
+        if type(policy).__name__ != self._identity["policy_name"] or (None not in (mine, theirs) and mine != theirs):
+            raise InvalidInputError(
+                f"the agent of this journal has changed its policy to {theirs or type(policy).__name__}; got {mine!r}. Make "
+                f"the agent with the new policy, or change it again."
+            )
+
+    def _policy_of(self, record: Record) -> Any:
+        written = record.body["policy"]
+        if written is not None:
+            return policy_from_mapping(written)
+        if record.body["policy_name"] != self._identity["policy_name"]:
+            raise InvalidInputError(
+                f"the agent of this journal has changed its policy to {record.body['policy_name']}, which the journal cannot "
+                f"describe. Make the agent with that policy."
+            )
+        return None
+
+    def check_opened(self, record: Record, read: Callable[[], Iterator[Record]] | None) -> None:
+        """Refuse a journal of another agent, or of something else. `read` gives all events: the policy may have changed."""
         if record.kind != "opened":
             raise SavedStateError(
                 f"event {record.position} of the journal is {record.kind!r}, which an agent did not write. Use another journal."
@@ -129,13 +212,18 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             theirs = record.body.get(name)
             if name == "policy" and (theirs is None or mine is None):
                 continue  # a policy that could not be described: its name must do
-            if theirs != mine and not (name == "policy" and _with_defaults(theirs) == mine):
+            if name in ("policy", "policy_name") and self._policy_changed:
+                continue
+            if theirs != mine and not (name == "policy" and with_defaults(theirs) == mine):
+                if name in ("policy", "policy_name") and read and any(one.kind == "policy" for one in read()):
+                    self._policy_changed = True
+                    continue
                 raise InvalidInputError(
                     f"the journal belongs to an agent with {name} {theirs!r}; got {mine!r}. Make the agent as it was made "
                     f"first, or use another journal."
                 )
 
-    def _apply_asked(self, state: LoggedState[Shown, Asked], record: Record) -> None:
+    def _apply_asked(self, state: LoggedState[Shown, Asked], record: Record, *, with_note: bool) -> None:
         agent, digest, size = state.agent, record.body["set"], record.body.get("set_bytes", 0)
         proposal = agent.lane.proposal
         if size:
@@ -146,7 +234,8 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             raise SavedStateError(
                 f"event {record.position} offers a set that the journal does not hold. Restore it from a copy."
             )
-        agent.ask_again(actions, agent.kind.from_parts(_parts(agent.kind.rows_from(record.body), actions, record, size)))
+        shown = from_blob(agent.kind.rows_from(record.body), actions, record.blob[size:])
+        agent.ask_again(actions, agent.kind.from_parts(shown if with_note else shown._replace(note=None)))
 
 
 class Open(NamedTuple):
@@ -156,9 +245,10 @@ class Open(NamedTuple):
 
     def decide(self, state: LoggedState[Any, Any], at: int) -> Event | None:  # noqa: ARG002 - agents need no time
         """An `opened` event."""
-        if state.version == __version__:
+        if state.version == __version__ and state.agent.token:
             return None
-        return Event("opened", {**self.identity, "version": __version__})
+        said = {"version": __version__, "agent": state.agent.token or new_token(), "set_memory": SET_MEMORY}
+        return Event("opened", {**self.identity, **said})
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
         """Nothing."""
@@ -179,12 +269,13 @@ class Ask(NamedTuple):
         body = {"id": number, "set": digest, **agent.kind.asked_facts(proposal), "stream": number, "policy": state.opened_at}
         if content:
             body["set_bytes"] = len(content)
-        return Event("asked", body, content + _blob(agent.kind.to_parts(proposal.shown)))
+        return Event("asked", body, content + to_blob(agent.kind.to_parts(proposal.shown)))
 
-    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> Any:  # noqa: ARG002 - it is the latest
+    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> Any:
         """The question."""
         number = len(state.agent.endings) - 1
-        return state.agent.kind.view(number, state.agent.pending[number].shown)
+        question = state.agent.view(number, state.agent.pending[number].shown)
+        return question if event is None else state.agent.kind.with_facts(question, event.body)
 
 
 class Tell(NamedTuple):
@@ -192,6 +283,8 @@ class Tell(NamedTuple):
 
     question: Any
     answer: Any
+    voter: str | None = None
+    time: float | None = None
 
     def decide(self, state: LoggedState[Any, Any], at: int) -> Event | None:  # noqa: ARG002
         """A `told` event; nothing where the same answer was given before."""
@@ -200,7 +293,55 @@ class Tell(NamedTuple):
         if agent.answer_to(number) == answer:
             return None
         agent.refuse_ended(number)
-        return Event("told", {"id": number, **agent.kind.told_facts(answer)})
+        known = {name: value for name, value in (("voter", self.voter), ("time", self.time)) if value is not None}
+        return Event("told", {"id": number, **agent.kind.told_facts(answer), **known})
+
+    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
+        """Nothing."""
+
+
+class Import(NamedTuple):
+    """Learn votes from elsewhere."""
+
+    votes: Votes
+
+    def decide(self, state: LoggedState[Any, Any], at: int) -> Event:  # noqa: ARG002
+        """An `imported` event."""
+        return Event("imported", {"votes": self.votes.total}, self.votes.to_bytes())
+
+    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> int:  # noqa: ARG002
+        """How many there were."""
+        return self.votes.total
+
+
+class Forget(NamedTuple):
+    """Take votes back."""
+
+    selection: Selection
+
+    def decide(self, state: LoggedState[Any, Any], at: int) -> Event:  # noqa: ARG002
+        """A `forgot` event."""
+        return Event("forgot", {"votes": self.selection._asdict(), "rounds": state.agent.rounds})
+
+    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> int:
+        """How many there were."""
+        return 0 if event is None else int(event.body["rounds"]) - state.agent.rounds
+
+
+class ChangePolicy(NamedTuple):
+    """Go over to another policy."""
+
+    policy: Any
+
+    def decide(self, state: LoggedState[Any, Any], at: int) -> Event:  # noqa: ARG002
+        """A `policy` event."""
+        written = describe_policy(self.policy)
+        if written is None:
+            raise InvalidInputError(
+                f"a journal can only change to a policy that it can describe, one of duelist's own; got {self.policy!r}. "
+                f"Import the votes into a new agent."
+            )
+        return Event("policy", {"policy": written, "policy_name": type(self.policy).__name__})
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
         """Nothing."""
@@ -223,15 +364,24 @@ class Skip(NamedTuple):
         """Nothing."""
 
 
+def new_token() -> str:
+    """A mark that no other agent has."""
+    return secrets.token_hex(8)
+
+
+def describe_policy(policy: Any) -> dict[str, Any] | None:
+    """A policy as JSON values; None for a policy of the user's own, or one with a part that is."""
+    try:
+        return to_mapping(policy)
+    except InvalidInputError:
+        return None
+
+
 def identity_of(agent: AgentState[Any, Any]) -> dict[str, Any]:
     """What makes an agent the one it is, as JSON values: two agents of one identity fold the same events to the same state."""
     problem, policy = agent.lane.problem, agent.lane.policy
-    try:
-        description = to_mapping(policy)
-    except InvalidInputError:
-        description = None  # a policy of the user's own, or one with a part that is
     return {
-        "policy": description,
+        "policy": describe_policy(policy),
         "policy_name": type(policy).__name__,
         "dim": problem.dim,
         "seed": agent.lane.seed,
@@ -240,27 +390,9 @@ def identity_of(agent: AgentState[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _with_defaults(description: Any) -> Any:
+def with_defaults(description: Any) -> Any:
     """A description of another version with the hyper-parameters that came later."""
     try:
         return json.loads(json.dumps(to_mapping(policy_from_mapping(description))))
     except DuelistError:
         return description
-
-
-def _blob(parts: Parts) -> bytes:
-    """What rows do not say: the features, where arms have no rows, and then the policy's note, if it left one."""
-    features = b"" if parts.rows[0] >= 0 else parts.features.tobytes()
-    return features + (b"" if parts.note is None else parts.note.tobytes())
-
-
-def _parts(rows: list[int], actions: ActionSet, record: Record, start: int) -> Parts:
-    """What was shown, from the rows of its event and the blob from `start` on."""
-    numbers = np.frombuffer(record.blob, offset=start).copy() if len(record.blob) > start else np.empty(0)
-    size = 0 if rows[0] >= 0 else len(rows) * actions.dim
-    note = numbers[size:] if len(numbers) > size else None
-    if size:
-        return Parts(np.array(rows), numbers[:size].reshape(len(rows), actions.dim), note)
-    if not isinstance(actions, FiniteActions):
-        raise SavedStateError(f"event {record.position} names rows of a set that has none.")
-    return Parts(np.array(rows), actions.features[0, rows], note)

@@ -16,10 +16,11 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import AlreadyLearntError, InvalidInputError, NonFiniteError, SavedStateError, UnknownDuelError
 from duelist.live.lane import FRESH_QUESTIONS, Lane, Proposal
-from duelist.live.pending import Parts, load_pending, save_pending
+from duelist.live.pending import Parts, load_pending, pair_alone, save_pending, stand_in
+from duelist.live.vote_log import VoteLog
 
 Answer = tuple[int, ...]
 
@@ -40,6 +41,11 @@ class Question(Protocol):
     @property
     def rows(self) -> tuple[int, ...]:
         """The row of each candidate; -1 where arms have no rows."""
+        ...
+
+    @property
+    def agent(self) -> str:
+        """Which agent asked; empty where it is not known."""
         ...
 
 
@@ -71,8 +77,12 @@ class QuestionKind(Protocol[Shown, AskedBy]):
         """How many candidates are shown."""
         ...
 
-    def view(self, number: int, shown: Shown) -> AskedBy:
-        """The question as its asker sees it."""
+    def view(self, number: int, shown: Shown, agent: str, proposal: Proposal[Shown] | None = None) -> AskedBy:
+        """The question of that agent as its asker sees it; the proposal that it was is known when it is new."""
+        ...
+
+    def with_facts(self, question: Any, body: dict[str, Any]) -> AskedBy:
+        """The question with what its `asked` event says about it."""
         ...
 
     def to_parts(self, shown: Shown) -> Parts:
@@ -113,10 +123,10 @@ class QuestionKind(Protocol[Shown, AskedBy]):
 
 
 class Pending(NamedTuple, Generic[Shown]):
-    """A question without an answer: what was shown, and the action set that it came from."""
+    """A question without an answer: what was shown, and the action set that it came from; its digest if that is enough."""
 
     shown: Shown
-    actions: ActionSet
+    actions: ActionSet | bytes
 
 
 class AgentState(Generic[Shown, Asked]):
@@ -125,10 +135,16 @@ class AgentState(Generic[Shown, Asked]):
     Args:
         kind: duels or slates, and the policy in use.
         max_pending: how many questions may be without an answer; one more drops the oldest.
+
+    Attributes:
+        log: what was asked and told, so that votes can be taken back; None where it is not kept.
+        token: tells the questions of this agent from those of any other; empty where it is not known. Copies share it.
     """
 
     def __init__(self, kind: QuestionKind[Shown, Asked], max_pending: int) -> None:
         self.kind, self.lane, self.max_pending = kind, kind.lane, max_pending
+        self.token = ""
+        self.log: VoteLog | None = None
         self.rounds = 0
         self.endings = bytearray()
         self.rankings: dict[int, Answer] = {}  # answers that an ending cannot say
@@ -146,9 +162,9 @@ class AgentState(Generic[Shown, Asked]):
     def ask(self, actions: ActionSet) -> Asked:
         """Ask the policy what to show."""
         proposal = self.propose(actions)
-        question = self.kind.view(len(self.endings), proposal.shown)
+        question = self.kind.view(len(self.endings), proposal.shown, self.token, proposal)
         self.lane.commit(proposal)
-        self._add(question, Pending(proposal.shown, actions))
+        self._add(question, proposal.shown, actions)
         return question
 
     def ask_again(self, actions: ActionSet, shown: Shown) -> None:
@@ -156,13 +172,25 @@ class AgentState(Generic[Shown, Asked]):
         # Another version may be unable to repeat an old choice; it was asked all the same.
         with contextlib.suppress(NonFiniteError):
             self.lane.commit(self.propose(actions))
-        self._add(self.kind.view(len(self.endings), shown), Pending(shown, actions))
+        self._add(self.view(len(self.endings), shown), shown, actions)
 
-    def tell(self, number: int, answer: Answer) -> None:
-        """Learn the answer to a pending question."""
+    def view(self, number: int, shown: Shown) -> Asked:
+        """A question as its asker sees it."""
+        return self.kind.view(number, shown, self.token)
+
+    def tell(self, number: int, answer: Answer, voter: str | None = None, time: float | None = None) -> None:
+        """Learn the answer to a pending question; who gave it, and when, matters only for taking it back."""
         self.refuse_ended(number)
         shown, actions = self.pending[number]
+        if isinstance(actions, bytes):
+            parts = self.kind.to_parts(shown)
+            if self._keeps_sets():  # and did not when this was asked: the policy has changed
+                actions, shown = FiniteActions(parts.features), self.kind.from_parts(pair_alone(parts))
+            else:
+                actions = stand_in(parts.features, actions)
         self.lane.learn(actions, shown, self.kind.for_policy(answer))
+        if self.log is not None:
+            self.log.tell(number, actions, voter, time)
         del self.pending[number]
         self.endings[number] = _ENDINGS.get(answer, RANKED)
         if answer not in _ENDINGS:
@@ -186,6 +214,11 @@ class AgentState(Generic[Shown, Asked]):
         noun = self.kind.noun
         if isinstance(question, self.kind.question):
             number = question.id
+            if question.agent and self.token and question.agent != self.token:
+                raise UnknownDuelError(
+                    f"{noun} {number} was asked by another agent: it carries the mark {question.agent}, and this agent's is "
+                    f"{self.token}. Give the answer to the agent that asked; to learn it here all the same, pass the number."
+                )
         elif isinstance(question, int | np.integer) and not isinstance(question, bool):
             number = int(question)
         else:
@@ -221,13 +254,15 @@ class AgentState(Generic[Shown, Asked]):
                 f"was the oldest. Answer sooner, or make the agent with a larger max_pending."
             )
         if ending == SKIPPED:
-            raise AlreadyLearntError(f"{noun} {number} was skipped before; each {noun} ends once. Choose a new {noun}.")
+            raise AlreadyLearntError(
+                f"{noun} {number} was skipped before, or its answer forgotten; each {noun} ends once. Choose a new {noun}."
+            )
         said = self.kind.describe(self.answer_to(number) or ())
         raise AlreadyLearntError(f"{noun} {number} was learnt before ({said}); each {noun} counts once. Choose a new {noun}.")
 
     def questions(self) -> tuple[Asked, ...]:
         """The pending questions, oldest first."""
-        return tuple(self.kind.view(number, pending.shown) for number, pending in self.pending.items())
+        return tuple(self.view(number, pending.shown) for number, pending in self.pending.items())
 
     def report(self) -> dict[str, float]:
         """Human-readable numbers: questions asked, learnt and pending, and how the policy is doing."""
@@ -261,12 +296,24 @@ class AgentState(Generic[Shown, Asked]):
         self.rankings = _load_rankings(saved) if "ranked" in saved else {}
         self.rows = array("i", np.ascontiguousarray(rows, dtype=np.int32).tobytes())
         self.lane.state, self.rounds, self.endings = saved["state"], saved["rounds"], endings
-        self.pending = {number: Pending(self.kind.from_parts(parts), actions) for number, (parts, actions) in pending.items()}
+        self.pending = {
+            number: Pending(self.kind.from_parts(parts), self._needed(actions)) for number, (parts, actions) in pending.items()
+        }
 
-    def _add(self, question: Asked, pending: Pending[Shown]) -> None:
+    def _needed(self, actions: ActionSet | bytes) -> ActionSet | bytes:
+        """What learning will need of an action set: of a large set that the policy will not read again, the digest."""
+        return actions.digest if isinstance(actions, FiniteActions) and not self._keeps_sets() else actions
+
+    def _keeps_sets(self) -> bool:
+        keeps_sets = getattr(self.lane.policy, "keeps_sets", None)  # a slate policy has no such method, and does
+        return keeps_sets is None or bool(keeps_sets())
+
+    def _add(self, question: Asked, shown: Shown, actions: ActionSet) -> None:
+        if self.log is not None:
+            self.log.ask(question.id, self.kind.to_parts(shown), actions)
         self.endings.append(PENDING)
         self.rows.extend(question.rows)
-        self.pending[question.id] = pending
+        self.pending[question.id] = Pending(shown, self._needed(actions))
         if len(self.pending) > self.max_pending:
             oldest = next(iter(self.pending))
             del self.pending[oldest]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,16 +13,29 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from duelist.actions.finite import ActionSet, FiniteActions
-from duelist.core.arrays import BoundedDict
-from duelist.core.checks import finite_array, whole_number
+from duelist.actions.finite import ActionSet, FiniteActions, digest_of
+from duelist.core.arrays import NewestWithin
+from duelist.core.checks import finite_array, finite_number, whole_number
 from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.core.files import read_whole, write_whole
 from duelist.core.lanes import Problem
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.journal.base import Journal
 from duelist.journal.replica import Replica
-from duelist.live.agent_log import AgentFold, Ask, LoggedState, Open, Skip, Tell, identity_of
+from duelist.live.agent_log import (
+    OFFERED_SETS,
+    SET_MEMORY,
+    AgentFold,
+    Ask,
+    LoggedState,
+    Open,
+    Skip,
+    Tell,
+    describe_policy,
+    identity_of,
+    new_token,
+    with_defaults,
+)
 from duelist.live.agent_state import AgentState, Asked, Shown
 from duelist.live.lane import LivePolicy
 from duelist.policies.codec import policy_from_mapping
@@ -29,7 +43,6 @@ from duelist.version import __version__
 
 Result = TypeVar("Result")
 _FORMAT = 1
-_REMEMBERED_SETS = 64
 # An answered question is two events, and a snapshot grows with them: with snapshots a hundredth of the journal apart, their
 # cost per vote stays bounded, and so does the time of a restart.
 _GROWTH = 100
@@ -48,6 +61,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         max_pending: int = 1024,
         journal: Journal | None = None,
         snapshot_every: int = 1000,
+        keep_votes: bool = True,
     ) -> None:
         self._check_policy(policy)
         whole_number("max_pending", max_pending, at_least=1)
@@ -55,16 +69,17 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         whole_number("seed", seed)
         problem = Problem(dim=dim, horizon=horizon, live=True)
 
-        def new_state() -> AgentState[Shown, Asked]:
-            return self._new_state(policy, problem, seed, max_pending)
+        def new_state(another: Any = None) -> AgentState[Shown, Asked]:
+            return self._new_state(another or policy, problem, seed, max_pending, keep_votes and journal is None)
 
         self._lock = threading.RLock()
-        self._sets = BoundedDict[tuple[tuple[int, ...], bytes], FiniteActions](limit=_REMEMBERED_SETS)
+        self._sets = NewestWithin[bytes, FiniteActions](limit=OFFERED_SETS, most_bytes=SET_MEMORY)
         self._memory = new_state()
+        self._memory.token = new_token()
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
 
     def _open(
-        self, journal: Journal, new_state: Callable[[], AgentState[Shown, Asked]], snapshot_every: int
+        self, journal: Journal, new_state: Callable[[Any], AgentState[Shown, Asked]], snapshot_every: int
     ) -> Replica[LoggedState[Shown, Asked]]:
         identity = identity_of(self._memory)
         fold = AgentFold(new_state, identity)
@@ -72,9 +87,10 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             LoggedState(self._memory)
         )  # a state that no snapshot can hold is refused now and not in the middle of the votes
         for first in journal.read():
-            fold.check_opened(first)
+            fold.check_opened(first, journal.read)
             break
         replica = Replica(journal, fold, snapshot_every=snapshot_every, growth=_GROWTH)
+        fold.check_policy(replica.state.agent.lane.policy)
         replica.commit(Open(identity))
         return replica
 
@@ -83,7 +99,9 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         """Refuse what cannot play here."""
 
     @abstractmethod
-    def _new_state(self, policy: Any, problem: Problem, seed: int, max_pending: int) -> AgentState[Shown, Asked]:
+    def _new_state(
+        self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool
+    ) -> AgentState[Shown, Asked]:
         """The state before the first question."""
 
     @property
@@ -139,7 +157,9 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         """Write everything to one file, all of it or nothing. `load` goes on from it bit for bit, in memory."""
 
         def dump(state: AgentState[Shown, Asked]) -> bytes:
-            return to_bytes({"agent": _FORMAT, "version": __version__, **identity_of(state), "lane": state.to_saved()})
+            header = {"agent": _FORMAT, "version": __version__, "token": state.token, **identity_of(state)}
+            votes = None if state.log is None else state.log.to_saved()
+            return to_bytes({**header, "lane": state.to_saved(), "votes": votes})
 
         write_whole(Path(path), self._read(dump))
 
@@ -150,15 +170,24 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         Args:
             path: the file.
             policy: the hyper-parameters, needed only where the file cannot describe them: for a policy that is not one of
-                duelist's own, or that has such a part.
+                duelist's own, or that has such a part. Another policy than the one that was saved is refused.
         """
-        saved = from_bytes(read_whole(Path(path)))
+        data = read_whole(Path(path))
+        saved = from_bytes(data)
         if not isinstance(saved, dict) or saved.get("agent") != _FORMAT:
             raise SavedStateError(f"{path} must hold a saved agent of format {_FORMAT}; got another kind of state.")
+        if policy is not None:
+            _check_as_saved(saved, policy)
         try:
             settings = {name: saved[name] for name in ("dim", "seed", "horizon", "max_pending")}
             agent = cls(_saved_policy(saved, cls.__name__) if policy is None else policy, **settings)
             agent._memory.restore(saved["lane"])
+            if saved.get("votes") is None or agent._memory.log is None:
+                agent._memory.log = None
+            else:
+                agent._memory.log.fill_from(saved["votes"])
+            # A file of version 0.1.0 says nothing of its agent: whoever loads the same file has the same agent.
+            agent._memory.token = saved.get("token") or hashlib.blake2b(data, digest_size=8).hexdigest()
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise SavedStateError(
                 f"{path} was written by duelist {saved.get('version')} and does not fit this one ({error}). "
@@ -166,13 +195,16 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             ) from error
         return agent
 
-    def _tell(self, question: Asked | int, answer: Any) -> None:
+    def _tell(self, question: Asked | int, answer: Any, voter: str | None = None, time: float | None = None) -> None:
         """On a journal the same answer again is no news; in memory telling twice is an error."""
+        if not isinstance(voter, str | None):
+            raise InvalidInputError(f"voter must be text; got {voter!r}.")
+        when = None if time is None else finite_number("time", time)
         if self._replica is not None:
-            self._replica.commit(Tell(question, answer))
+            self._replica.commit(Tell(question, answer, voter, when))
             return
         with self._lock:
-            self._memory.tell(*self._memory.read_answer(question, answer))
+            self._memory.tell(*self._memory.read_answer(question, answer), voter, when)
 
     def _read(self, question: Callable[[AgentState[Shown, Asked]], Result]) -> Result:
         if self._replica is not None:
@@ -188,11 +220,12 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             return features  # type: ignore[no-any-return]
         else:
             array = finite_array("features", features, "(n_arms, dim)", 2)
-        key = (array.shape, array.tobytes())
+        digest = digest_of(array[None])
         with self._lock:
-            known = self._sets.get(key)
+            known = self._sets.get(digest)
             if known is None:
-                known = self._sets[key] = FiniteActions(array.copy())
+                known = FiniteActions(array)
+                self._sets.add(digest, known, known.features.nbytes)
             return known
 
 
@@ -204,6 +237,17 @@ def check_methods(policy: object, example: str, methods: tuple[str, ...]) -> Non
                 f"policy must be a policy such as {example}; got {policy!r}, which has no method {method} of its own. "
                 f"A policy inherits from duelist.policies.Policy."
             )
+
+
+def _check_as_saved(saved: dict[str, Any], policy: Any) -> None:
+    """Refuse a policy that is not the one that was saved: the state of one means nothing to another."""
+    mine, theirs = describe_policy(policy), saved.get("policy")
+    known = mine is not None and theirs is not None
+    if type(policy).__name__ != saved.get("policy_name") or (known and with_defaults(mine) != with_defaults(theirs)):
+        raise InvalidInputError(
+            f"the saved agent plays {theirs or saved.get('policy_name')}; got the policy {policy!r}, to which its state means "
+            f"nothing. Load it without policy=."
+        )
 
 
 def _saved_policy(saved: dict[str, Any], agent: str) -> Any:

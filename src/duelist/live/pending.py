@@ -1,4 +1,4 @@
-"""Pending questions as arrays, for files and snapshots."""
+"""What was shown as arrays, for files and snapshots, with the action set or, where nobody reads it again, its fingerprint."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import SavedStateError
 from duelist.typing import FloatArray, IntArray
 
 _NO_NOTE = -1
+_NO_SET = -1
+_DIGEST_BYTES = 16
 
 
 class Parts(NamedTuple):
@@ -28,10 +30,43 @@ class Parts(NamedTuple):
     note: FloatArray | None
 
 
-def save_pending(pending: Mapping[int, tuple[Parts, ActionSet]]) -> dict[str, Any]:
-    """Pending questions by number, as a value that can be saved. An action set that several share is saved once."""
+def to_blob(parts: Parts) -> bytes:
+    """What rows do not say: the features, where arms have no rows, and then the policy's note, if it left one."""
+    features = b"" if parts.rows[0] >= 0 else parts.features.tobytes()
+    return features + (b"" if parts.note is None else parts.note.tobytes())
+
+
+def from_blob(rows: list[int], actions: ActionSet, blob: bytes) -> Parts:
+    """What was shown, from its rows and what `to_blob` wrote."""
+    numbers = np.frombuffer(blob).copy()
+    size = 0 if rows[0] >= 0 else len(rows) * actions.dim
+    note = numbers[size:] if len(numbers) > size else None
+    if size:
+        return Parts(np.array(rows), numbers[:size].reshape(len(rows), actions.dim), note)
+    if not isinstance(actions, FiniteActions):
+        raise SavedStateError(f"rows {rows} were shown, of a set that has none. Restore the journal from a copy.")
+    return Parts(np.array(rows), actions.features[0, rows], note)
+
+
+def stand_in(features: FloatArray, digest: bytes) -> FiniteActions:
+    """A set whose arms are gone: the pair (2, dim) that was shown, under the fingerprint of the set that it came from."""
+    actions = FiniteActions.__new__(FiniteActions)  # its arms were checked when they were offered, and every vote comes here
+    actions.features, actions.columns = features[None], np.ascontiguousarray(features.T)[None]
+    actions.lanes, (actions.n_arms, actions.dim) = 1, features.shape
+    actions.__dict__["digest"] = digest
+    return actions
+
+
+def pair_alone(parts: Parts) -> Parts:
+    """The same candidates as the two arms of a set of their own, and without a note."""
+    return Parts(np.arange(len(parts.rows)), parts.features, None)
+
+
+def save_pending(pending: Mapping[int, tuple[Parts, ActionSet | bytes]]) -> dict[str, Any]:
+    """Questions by number, as a value that can be saved. A set that several share is saved once, or its digest alone."""
     parts = [one for one, _ in pending.values()]
-    sets = {actions.digest: actions for _, actions in pending.values()}
+    sets = {actions.digest: actions for _, actions in pending.values() if not isinstance(actions, bytes)}
+    digests = [actions for _, actions in pending.values() if isinstance(actions, bytes)]
     places = {digest: place for place, digest in enumerate(sets)}
     return {
         "numbers": np.array(list(pending), dtype=np.int64),
@@ -40,19 +75,30 @@ def save_pending(pending: Mapping[int, tuple[Parts, ActionSet]]) -> dict[str, An
         "notes": np.concatenate([one.note for one in parts if one.note is not None] or [np.empty(0)]),
         "note_lengths": np.array([_NO_NOTE if one.note is None else len(one.note) for one in parts], dtype=np.int64),
         "sets": list(sets.values()),
-        "set_of": np.array([places[actions.digest] for _, actions in pending.values()], dtype=np.int64),
+        "set_of": np.array(
+            [_NO_SET if isinstance(actions, bytes) else places[actions.digest] for _, actions in pending.values()],
+            dtype=np.int64,
+        ),
+        "digests": np.frombuffer(b"".join(digests), dtype=np.uint8),
     }
 
 
-def load_pending(saved: Mapping[str, Any]) -> dict[int, tuple[Parts, ActionSet]]:
+def load_pending(saved: Mapping[str, Any]) -> dict[int, tuple[Parts, ActionSet | bytes]]:
     """The inverse of `save_pending`."""
     if len({len(saved[name]) for name in ("numbers", "pairs", "features", "note_lengths", "set_of")}) > 1:
         raise SavedStateError("the saved pending questions are not all there. Restore the state from a copy.")
-    pending, read = {}, 0
+    digests = saved["digests"].tobytes() if "digests" in saved else b""
+    pending: dict[int, tuple[Parts, ActionSet | bytes]] = {}
+    read = digest = 0
     for i, number in enumerate(saved["numbers"].tolist()):
         length = int(saved["note_lengths"][i])
         note = None if length == _NO_NOTE else saved["notes"][read : read + length].copy()
         read += max(length, 0)
         parts = Parts(saved["pairs"][i].copy(), saved["features"][i].copy(), note)
-        pending[number] = (parts, saved["sets"][int(saved["set_of"][i])])
+        place = int(saved["set_of"][i])
+        if place == _NO_SET:
+            pending[number] = (parts, digests[digest : digest + _DIGEST_BYTES])
+            digest += _DIGEST_BYTES
+        else:
+            pending[number] = (parts, saved["sets"][place])
     return pending

@@ -43,11 +43,13 @@ class Slate:
         id: number of the slate, growing from 0: what feedback refers to.
         rows: row of each candidate in the features that were offered. A row is there twice where two draws agree on it.
         features: (choices, dim) feature vectors of all, read-only.
+        agent: which agent asked; empty where it is not known.
     """
 
     id: int
     rows: tuple[int, ...]
     features: FloatArray = field(compare=False, repr=False)
+    agent: str = field(default="", compare=False, repr=False)
 
 
 class SlateKind:
@@ -58,11 +60,15 @@ class SlateKind:
     def __init__(self, lane: Lane[Slates], policy: LiveSlatePolicy) -> None:
         self.lane, self.choices, self._ties = lane, policy.choices, policy.ties is not None
 
-    def view(self, number: int, shown: Slates) -> Slate:
+    def view(self, number: int, shown: Slates, agent: str, proposal: Proposal[Slates] | None = None) -> Slate:  # noqa: ARG002
         """The slate."""
         features = shown.features[0].copy()
         features.setflags(write=False)
-        return Slate(number, tuple(shown.rows[0].tolist()), features)
+        return Slate(number, tuple(shown.rows[0].tolist()), features, agent)
+
+    def with_facts(self, question: Slate, body: dict[str, Any]) -> Slate:  # noqa: ARG002 - its event says nothing more
+        """The slate itself."""
+        return question
 
     def to_parts(self, shown: Slates) -> Parts:
         """The slate of the one lane."""
@@ -172,5 +178,12 @@ class SlateAgent(LiveAgent[Slates, Slate]):
                 f"Use Agent for a policy that shows pairs."
             )
 
-    def _new_state(self, policy: LiveSlatePolicy, problem: Problem, seed: int, max_pending: int) -> AgentState[Slates, Slate]:
+    def _new_state(
+        self,
+        policy: LiveSlatePolicy,
+        problem: Problem,
+        seed: int,
+        max_pending: int,
+        keep_votes: bool,  # noqa: ARG002 - votes on slates cannot be taken back
+    ) -> AgentState[Slates, Slate]:
         return AgentState(SlateKind(Lane(policy, problem, seed=seed), policy), max_pending)

@@ -21,7 +21,7 @@ runner, `duelist.experiments.simulate_slates`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ from duelist.posteriors.priors import Gaussian, Prior
 from duelist.typing import FloatArray, IntArray
 
 State = TypeVar("State")
+Round = tuple[ActionSet, Duels, IntArray]  # what `learn` takes beside the state
 
 
 class Policy(Protocol[State]):
@@ -73,6 +74,12 @@ class Policy(Protocol[State]):
         """
         return self.choose(state, actions, streams)
 
+    def learn_many(self, state: State, rounds: Iterable[Round]) -> State:
+        """The state after learning votes that came together: one by one, unless the policy can save itself fits in between."""
+        for actions, duels, outcomes in rounds:
+            state = self.learn(state, actions, duels, outcomes)
+        return state
+
     def report(self, state: State) -> dict[str, FloatArray]:  # noqa: ARG002 - what a policy without numbers answers
         """Numbers about how the policy is doing, for people: each (lanes,)."""
         return {}
@@ -97,6 +104,14 @@ class Policy(Protocol[State]):
     def believed_prior(self) -> Prior:
         """The prior over theta that the policy holds, or a standard normal one where it has none of its own."""
         return Gaussian()
+
+    def keeps_sets(self) -> bool:
+        """Whether `learn` reads the arms of the action set. If not, the pair and the set's digest are enough to learn from."""
+        return True
+
+    def follows_sets(self) -> bool:
+        """Whether the state after `choose` depends on the arms that were offered, and not only on their being offered."""
+        return True
 
     def forgetting(self) -> float:
         """What every vote multiplies the weight of the votes before it by; 1 where nothing is forgotten."""

@@ -12,7 +12,7 @@ Reference: Bengs, Saha & Huellermeier (2022), Stochastic Contextual Dueling Band
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -25,13 +25,14 @@ from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.kernels.pairs import colstim_lanes
-from duelist.policies.base import Policy
+from duelist.policies.base import Policy, Round
 from duelist.policies.parts.confidence import (
     UCBState,
     WarmUp,
     check_ucb,
     expect_answers,
     learn_ucb,
+    learn_ucb_many,
     new_pairs,
     offer_candidates,
     random_pairs,
@@ -142,6 +143,18 @@ class CoLSTIM(Policy[CoLSTIMState]):
     def learn(self, state: CoLSTIMState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> CoLSTIMState:
         """Append the outcomes and fit again."""
         return state._replace(fit=learn_ucb(state.fit, actions, duels, outcomes, local=False))
+
+    def learn_many(self, state: CoLSTIMState, rounds: Iterable[Round]) -> CoLSTIMState:
+        """Append all outcomes and fit once."""
+        return state._replace(fit=learn_ucb_many(state.fit, rounds, local=False))
+
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts."""
+        return False
+
+    def follows_sets(self) -> bool:
+        """Asking only counts."""
+        return False
 
     def report(self, state: CoLSTIMState) -> dict[str, FloatArray]:
         """Fits that did not converge, and the size of the statistics."""

@@ -255,6 +255,14 @@ class FGTS(Policy[FGTSState]):
         """The prior of the posterior that is drawn from."""
         return self.prior
 
+    def keeps_sets(self) -> bool:
+        """Only for the Feel-Good maximum."""
+        return isinstance(self.mu, str) or bool(np.any(self.alpha if self.mu is None else self.mu))
+
+    def follows_sets(self) -> bool:
+        """Chains move with what was learnt, whatever is on offer."""
+        return False
+
     def forgetting(self) -> float:
         """The discount."""
         return float(self.discount)

@@ -221,6 +221,10 @@ class FiniteModels(Policy[FiniteModelsState]):
         kept = list(state.maxima.items())[1 - _REMEMBERED_SETS :]
         return {**dict(kept), name: found}
 
+    def follows_sets(self) -> bool:
+        """Asking only counts; but a table of rewards wants to see all of its arms."""
+        return self.rewards is not None
+
     def report(self, state: FiniteModelsState) -> dict[str, FloatArray]:
         """How many models are still in play: the exponential of the posterior's entropy, for draw 1."""
         logs = self.log_posterior(state)[:, 0]

@@ -13,7 +13,7 @@ mixture over the scale of the prior, which is learnt (`duelist.policies.parts.pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.kernels.foresight import Decision, Rule, foresight_lanes
-from duelist.policies.base import Policy
+from duelist.policies.base import Policy, Round
 from duelist.policies.parts.confidence import must_differ, new_pairs, offer_candidates
 from duelist.policies.parts.prior_scale import ScaleFits, base_ridge, expect_answers, refit, set_ridges, start_scales
 from duelist.policies.parts.same_arm import BOUNDS, check_same_arm, require_finite
@@ -224,7 +224,11 @@ class Foresight(Policy[ForesightState]):
         """The pair of the highest worth beside what the pending duels will tell."""
         finite, settings = require_finite(self, actions), state.settings
         candidates = offer_candidates(self, actions, state.scales.theta, streams, state.asked)
-        scales = state.scales if state.asked else set_ridges(state.scales, finite)
+        scales = state.scales
+        if not state.asked:
+            scales = set_ridges(scales, finite)
+            if state.history.rounds:  # votes that came before the first arms
+                scales, _ = refit(scales, state.history, np.ones((finite.lanes, finite.dim)))
         remaining = self._rounds_left(state)
         digest = finite.digest.hex()
         same_arms = digest == state.arms.digest
@@ -267,6 +271,8 @@ class Foresight(Policy[ForesightState]):
     def learn(self, state: ForesightState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> ForesightState:
         """Append the outcomes and fit again the scales that count, now and then all of them."""
         history, contrast = state.history.append(actions, duels, outcomes), duels.contrast
+        if not state.asked:
+            return state._replace(history=history)  # the prior's scale, and every fit, waits for the first arms
         scales, unconverged = refit(state.scales, history, contrast)
         learnt = (contrast != 0.0).any(axis=1)
         return state._replace(
@@ -275,6 +281,25 @@ class Foresight(Policy[ForesightState]):
             arms=state.arms._replace(settled=np.where(learnt, -1, state.arms.settled)),
             info=state.info._replace(unconverged=state.info.unconverged + unconverged),
         )
+
+    def learn_many(self, state: ForesightState, rounds: Iterable[Round]) -> ForesightState:
+        """Append all outcomes and fit once."""
+        history, learnt = state.history, np.zeros(len(state.settings.optimism), dtype=np.bool_)
+        for actions, duels, outcomes in rounds:
+            history, learnt = history.append(actions, duels, outcomes), learnt | duels.contrast.any(axis=1)
+        if not state.asked:
+            return state._replace(history=history)
+        scales, unconverged = refit(state.scales, history, np.repeat(learnt[:, None].astype(float), history.dim, axis=1))
+        return state._replace(
+            history=history,
+            scales=scales,
+            arms=state.arms._replace(settled=np.where(learnt, -1, state.arms.settled)),
+            info=state.info._replace(unconverged=state.info.unconverged + unconverged),
+        )
+
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts; but `choose` follows the arms, to see whether they come back."""
+        return False
 
     def report(self, state: ForesightState) -> dict[str, FloatArray]:
         """Rounds spent exploring, the scale of the prior (a geometric mean), and how the fits went."""

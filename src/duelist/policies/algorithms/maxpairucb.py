@@ -11,7 +11,7 @@ rule as the FGTS.CDB paper prints it in its experiments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from duelist.actions.finite import ActionSet
@@ -20,11 +20,13 @@ from duelist.core.lanes import PerLane
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.kernels.pairs import max_pair_lanes
+from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
     UCBPolicy,
     UCBState,
     expect_answers,
     learn_ucb,
+    learn_ucb_many,
     new_pairs,
     offer_candidates,
     random_pairs,
@@ -87,3 +89,7 @@ class MaxPairUCB(UCBPolicy):
     def learn(self, state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> UCBState:
         """Append the outcomes and fit again."""
         return learn_ucb(state, actions, duels, outcomes, local=self.width == "local")
+
+    def learn_many(self, state: UCBState, rounds: Iterable[Round]) -> UCBState:
+        """Append all outcomes and fit once."""
+        return learn_ucb_many(state, rounds, local=self.width == "local")

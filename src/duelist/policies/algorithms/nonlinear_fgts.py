@@ -141,6 +141,10 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
         """Append the outcomes; the chains move when the next pair is asked for."""
         return state._replace(table=state.table.append(require_finite(self, actions), duels, outcomes))
 
+    def follows_sets(self) -> bool:
+        """Chains move with what was learnt, whatever is on offer."""
+        return False
+
     def report(self, state: NonlinearFGTSState) -> dict[str, FloatArray]:
         """How the sampler is doing."""
         return self.sampler.report(state.chains)

@@ -59,6 +59,14 @@ class Uniform(Policy[UniformState]):
         """Nothing to learn."""
         return state
 
+    def keeps_sets(self) -> bool:
+        """Nothing is learnt from anything."""
+        return False
+
+    def follows_sets(self) -> bool:
+        """The number of questions is all that changes."""
+        return False
+
     def pair_probability(
         self,
         state: UniformState,  # noqa: ARG002 - every state plays alike

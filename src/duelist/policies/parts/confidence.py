@@ -12,7 +12,7 @@ fit takes its steps with the curvature of an earlier one, extended by every cont
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -28,7 +28,7 @@ from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.kernels.linalg.factors import LARGE
 from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, follow_lanes, refit_lanes
-from duelist.policies.base import Policy
+from duelist.policies.base import Policy, Round
 from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, require_finite, resolve_same_arm
 from duelist.typing import FloatArray, IntArray
@@ -189,6 +189,18 @@ class UCBPolicy(Policy[UCBState]):
         """Append the outcomes and fit again."""
         return learn_ucb(state, actions, duels, outcomes, local=False)
 
+    def learn_many(self, state: UCBState, rounds: Iterable[Round]) -> UCBState:
+        """Append all outcomes and fit once."""
+        return learn_ucb_many(state, rounds, local=False)
+
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts."""
+        return False
+
+    def follows_sets(self) -> bool:
+        """Asking only counts."""
+        return False
+
     def report(self, state: UCBState) -> dict[str, FloatArray]:
         """Fits that did not converge, and how many distinct contrasts a fit reads."""
         return report_ucb(state)
@@ -227,6 +239,20 @@ def expect_answers(state: UCBState, pending: Sequence[Duels], *, local: bool = F
     gram = state.gram + np.swapaxes(contrasts, 1, 2) @ contrasts
     weights = logistic_slope(np.einsum("lnd,ld->ln", contrasts, state.theta)) if local else None
     return state._replace(gram=gram, whitener=add_information(state.whitener, contrasts, weights))
+
+
+def learn_ucb_many(state: UCBState, rounds: Iterable[Round], *, local: bool) -> UCBState:
+    """Append the outcomes of several rounds and fit once."""
+    history, gram = state.history, state.gram.copy()
+    newest = np.zeros_like(state.theta)  # per lane the last contrast that says something: the fit takes it in itself
+    for actions, duels, outcomes in rounds:
+        history, contrast = history.append(actions, duels, outcomes), duels.contrast
+        says = np.asarray(contrast.any(axis=1))
+        gram += says[:, None, None] * newest[:, :, None] * newest[:, None, :]
+        newest[says] = contrast[says]
+    fit = Fit(state.theta.copy(), state.whitener.copy(), gram, state.info.unconverged.copy())
+    refit_lanes(fit, newest, duel_counts(history), Ridges(state.settings.fit_ridge, state.settings.ridge), local)
+    return state._replace(history=history, theta=fit.theta, gram=fit.gram, whitener=fit.whitener, info=FitInfo(fit.unconverged))
 
 
 def report_ucb(state: UCBState) -> dict[str, FloatArray]:

@@ -222,6 +222,14 @@ class LayeredPolicy(Policy[LayeredState]):
             info=LayeredInfo(fit.unconverged, info.explored + taught, info.exploited + (weights == 0.0)),
         )
 
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts."""
+        return False
+
+    def follows_sets(self) -> bool:
+        """Asking only counts."""
+        return False
+
     def report(self, state: LayeredState) -> dict[str, FloatArray]:
         """How often each layer was taught, how often nothing was learnt, and fits that did not converge."""
         return {
