@@ -23,6 +23,7 @@ from duelist.journal.base import Journal
 from duelist.journal.replica import Replica
 from duelist.live.agent_log import AgentFold, Ask, LoggedState, Open, Skip, Tell, identity_of
 from duelist.live.agent_state import AgentState, Asked, Shown
+from duelist.live.beliefs import Beliefs
 from duelist.live.lane import LivePolicy
 from duelist.policies.codec import policy_from_mapping
 from duelist.version import __version__
@@ -60,6 +61,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
 
         self._lock = threading.RLock()
         self._sets = BoundedDict[tuple[tuple[int, ...], bytes], FiniteActions](limit=_REMEMBERED_SETS)
+        self._beliefs = Beliefs(seed)
         self._memory = new_state()
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
 
@@ -139,7 +141,8 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         """Write everything to one file, all of it or nothing. `load` goes on from it bit for bit, in memory."""
 
         def dump(state: AgentState[Shown, Asked]) -> bytes:
-            return to_bytes({"agent": _FORMAT, "version": __version__, **identity_of(state), "lane": state.to_saved()})
+            known = {"lane": state.to_saved(), "beliefs": self._beliefs.to_saved()}
+            return to_bytes({"agent": _FORMAT, "version": __version__, **identity_of(state), **known})
 
         write_whole(Path(path), self._read(dump))
 
@@ -159,6 +162,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             settings = {name: saved[name] for name in ("dim", "seed", "horizon", "max_pending")}
             agent = cls(_saved_policy(saved, cls.__name__) if policy is None else policy, **settings)
             agent._memory.restore(saved["lane"])
+            agent._beliefs.restore(saved.get("beliefs"))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise SavedStateError(
                 f"{path} was written by duelist {saved.get('version')} and does not fit this one ({error}). "

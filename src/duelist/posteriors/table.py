@@ -43,6 +43,11 @@ class TableLoss:
             self._half_rows = np.ascontiguousarray(0.5 * (self._weights * columns).T)
             self._linear: FloatArray = columns @ (eta * (losses - 0.5 * totals))
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return len(self._weights)
+
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Losses (k,) and gradients (k, dim) at theta (k, dim)."""
         logits = theta @ self._columns
