@@ -3,11 +3,15 @@
 In coordinates theta = m + W' x, with m the mode of prior and likelihood and W'W the inverse of the curvature there, the
 potential is |x|^2 / 2 + R(x), and R is small where there are many comparisons. A step is Langevin in its Crank-Nicolson form,
 
-    x' = (1 - s) x - s grad R(x) + sqrt(1 - (1 - s)^2) xi,   xi ~ N(0, I),
+    x' = x - s g(x) + sqrt(1 - (1 - s)^2) xi,   xi ~ N(0, I),
 
-accepted with its Metropolis-Hastings probability: MALA in another discretisation, exact, also under the wall of a ball. Where
-R is zero, every step is accepted and s = 1 is a fresh draw. After new comparisons the chains keep their x and get the new m and
-W. That moves them to where the posterior went, and a step or two mend what is not normal about it.
+g the gradient, cut to a length of 2 sqrt(dim), so that no chain in a steep tail overshoots and stands still. It is accepted
+with its Metropolis-Hastings probability: MALA in another discretisation, exact, also under the wall of a ball. Where R is zero,
+every step is accepted and s = 1 is a fresh draw.
+
+From scratch the chains start at draws of the normal approximation and step until they no longer drift: so many chains show that
+by themselves. After new comparisons they keep their x and get the new m and W. That moves them to where the posterior went, and
+a step or two mend what is not normal about it.
 
 All chains read the table of comparisons together: a step is two products of matrices.
 
@@ -21,6 +25,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from duelist.core.errors import NonFiniteError
 from duelist.core.stored_names import stored
@@ -35,9 +40,12 @@ from duelist.typing import FloatArray
 _TARGET_ACCEPTANCE = 0.574  # of Langevin steps (Roberts & Rosenthal 1998)
 _SMALLEST_MOVE = 0.002
 _TWENTIETH = 0.05
-_KEPT_PER_TWENTIETH = 0.6  # of where a chain stood, after steps for a growth of a twentieth
-_KEPT_FROM_START = 0.005  # of where a chain stood, after steps from anywhere
-_MOST_STEPS = 600
+_MUCH = 0.25  # growth from which chains step as from scratch
+_STEP_FORGETS = 0.5  # of where a chain stood, in a step of s = 1: less than all, for the tails may be longer than a step
+_KEPT_PER_TWENTIETH = 0.86  # of where chains stood, after the steps for a growth of a twentieth
+_KEPT_FROM_SCRATCH = 0.15  # then as many steps again must show no drift
+_NO_DRIFT = 2.0  # standard errors
+_MOST_STEPS = 1000
 _BLOCK = 2**17  # numbers that chains make of the table at a time: they fit the cache, which halves the time
 
 
@@ -64,7 +72,7 @@ class Ensemble(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where the chains stand: x (n, dim), the potential there (n,), and the gradient of R (n, dim)."""
+    """Where the chains stand: x (n, dim), the potential there (n,), and g (n, dim)."""
 
     x: FloatArray
     energy: FloatArray
@@ -72,7 +80,7 @@ class _Place(NamedTuple):
 
 
 class _Target:
-    """Potential and slope of the remainder in whitened coordinates."""
+    """The potential and g in whitened coordinates."""
 
     def __init__(self, table: TableLoss, prior: Prior, curvature: Curvature) -> None:
         self._table, self._prior, self._mode, self._whitener = table, prior, curvature.mode[0], curvature.whitener[0]
@@ -87,7 +95,8 @@ class _Target:
             energy, gradient = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
             energy += 0.5 * precision * squared
             energy[squared > self._prior.radius**2] = np.inf
-            slope = (gradient + precision * theta) @ self._whitener.T - x
+            slope = (gradient + precision * theta) @ self._whitener.T
+            slope /= np.maximum(np.linalg.norm(slope, axis=1) / (2.0 * math.sqrt(x.shape[1])), 1.0)[:, None]
         return _Place(x, energy, slope)
 
 
@@ -100,7 +109,7 @@ def start_ensemble(potential: LinearPotential, *, n_draws: int, seed: int) -> En
         theta = np.array([potential.prior.sample(generator, potential.dim) for _ in range(n_draws)])
         return Ensemble(_whiten(theta, curvature), curvature, 1.0, 1)
     normal = Ensemble(generator.standard_normal((n_draws, potential.dim)), curvature, 1.0, 1)
-    return _take_steps(table, potential, normal, generator, keep=_KEPT_FROM_START)
+    return _take_steps(table, potential, normal, generator, growth=math.inf)
 
 
 def renew_ensemble(ensemble: Ensemble, potential: LinearPotential, *, news: int, seed: int) -> Ensemble:
@@ -109,10 +118,9 @@ def renew_ensemble(ensemble: Ensemble, potential: LinearPotential, *, news: int,
     seen = ensemble.curvature.observations
     curvature = curvature_of_table(table, potential, start=ensemble.curvature.mode[0])
     growth = news / max(min(seen, potential.memory), 1.0)
-    keep = max(_KEPT_PER_TWENTIETH ** max(growth / _TWENTIETH, 1.0), _KEPT_FROM_START)
     moved = ensemble._replace(curvature=curvature, renewals=ensemble.renewals + 1)
     generator = Streams(seed, [0]).generator("ensemble", 0, ensemble.renewals)
-    return _take_steps(table, potential, moved, generator, keep=keep)
+    return _take_steps(table, potential, moved, generator, growth=growth)
 
 
 def _table_of(potential: LinearPotential) -> TableLoss:
@@ -128,9 +136,9 @@ def _whiten(theta: FloatArray, curvature: Curvature) -> FloatArray:
 
 
 def _take_steps(
-    table: TableLoss, potential: LinearPotential, ensemble: Ensemble, generator: np.random.Generator, *, keep: float
+    table: TableLoss, potential: LinearPotential, ensemble: Ensemble, generator: np.random.Generator, *, growth: float
 ) -> Ensemble:
-    """Step until only a share `keep` of where the chains stood is left in where they stand."""
+    """Step as far as the growth of the data asks for; after much growth, until nothing drifts."""
     target = _Target(table, potential.prior, ensemble.curvature)
     place = target.at(_inside(ensemble, potential.prior))
     if not np.isfinite(place.energy).all():
@@ -138,29 +146,65 @@ def _take_steps(
             "the potential is not finite where a chain stands. Features this large overflow; scale them so that "
             "|<theta, z>| stays below a few hundred."
         )
-    move, left, steps = ensemble.move, 1.0, 0
-    while left > keep and steps < _MOST_STEPS:
-        place, acceptance = _step(target, place, move, generator)
-        left *= 1.0 - move * acceptance
-        steps += 1
-        move = min(max(move * math.exp(acceptance - _TARGET_ACCEPTANCE), _SMALLEST_MOVE), 1.0)
-    if left > keep:
-        warnings.warn(
-            f"after {steps} steps the draws still keep {left:.0%} of where they started (limit {keep:.1%}). Draws of the next "
-            f"renewal go on from here; for a check use duelist.sample_posterior.",
-            PoorSamplingWarning,
-            stacklevel=4,
-        )
-    return ensemble._replace(whitened=place.x, move=move)
+    walk = _Walk(target, place, ensemble.move, generator)
+    if growth < _MUCH:
+        walk.forget(_KEPT_PER_TWENTIETH ** max(growth / _TWENTIETH, 1.0))
+    else:
+        walk.forget(_KEPT_FROM_SCRATCH)
+        while walk.drifts_in(walk.steps):
+            if walk.steps >= _MOST_STEPS:
+                warnings.warn(
+                    f"the draws still drift after {walk.steps} steps. Later renewals go on from here; check with "
+                    f"duelist.sample_posterior, or use a prior that is closer to what can be.",
+                    PoorSamplingWarning,
+                    stacklevel=4,
+                )
+                break
+    return ensemble._replace(whitened=walk.place.x, move=walk.move)
 
 
-def _step(target: _Target, place: _Place, move: float, generator: np.random.Generator) -> tuple[_Place, float]:
-    """One step of all chains, and the mean acceptance probability."""
+class _Walk:
+    """Chains on their way."""
+
+    def __init__(self, target: _Target, place: _Place, move: float, generator: np.random.Generator) -> None:
+        self.place, self.move, self.steps = place, move, 0
+        self._target, self._generator = target, generator
+
+    def forget(self, keep: float) -> None:
+        """Step until only that share of where the chains stood is left: a chain that is never moved keeps all of it."""
+        kept = np.ones(len(self.place.x))
+        while kept.mean() > keep and self.steps < _MOST_STEPS:
+            share = 1.0 - _STEP_FORGETS * self.move
+            kept[self._advance()] *= share
+
+    def drifts_in(self, steps: int) -> bool:
+        """Take so many steps, and say whether the spread or the energy of the chains was another before."""
+        before = self._summaries()
+        for _ in range(min(max(steps, 1), max(_MOST_STEPS - self.steps, 1))):
+            self._advance()
+        change = self._summaries() - before
+        error = change.std(axis=1) / math.sqrt(change.shape[1])
+        return bool((np.abs(change.mean(axis=1)) > _NO_DRIFT * error).any())
+
+    def _advance(self) -> npt.NDArray[np.bool_]:
+        self.place, taken, acceptance = _step(self._target, self.place, self.move, self._generator)
+        self.move = min(max(self.move * math.exp(acceptance - _TARGET_ACCEPTANCE), _SMALLEST_MOVE), 1.0)
+        self.steps += 1
+        return taken
+
+    def _summaries(self) -> FloatArray:
+        return np.stack([np.einsum("ni,ni->n", self.place.x, self.place.x), self.place.energy])
+
+
+def _step(
+    target: _Target, place: _Place, move: float, generator: np.random.Generator
+) -> tuple[_Place, npt.NDArray[np.bool_], float]:
+    """One step of all chains, which of them moved, and the mean acceptance probability."""
     x, energy, slope = place
-    stay, width = 1.0 - move, math.sqrt(move * (2.0 - move))
+    width = math.sqrt(move * (2.0 - move))
     noise = generator.standard_normal(x.shape)
-    proposal = target.at(stay * x - move * slope + width * noise)
-    back = (x - stay * proposal.x + move * proposal.slope) / width
+    proposal = target.at(x - move * slope + width * noise)
+    back = (x - proposal.x + move * proposal.slope) / width
     with np.errstate(over="ignore", invalid="ignore"):
         log_ratio = energy - proposal.energy + 0.5 * (np.einsum("ni,ni->n", noise, noise) - np.einsum("ni,ni->n", back, back))
     log_ratio[~(proposal.energy < np.inf) | np.isnan(log_ratio)] = -np.inf  # outside the support, or not a number
@@ -169,7 +213,7 @@ def _step(target: _Target, place: _Place, move: float, generator: np.random.Gene
     moved = _Place(
         np.where(column, proposal.x, x), np.where(taken, proposal.energy, energy), np.where(column, proposal.slope, slope)
     )
-    return moved, float(np.exp(np.minimum(log_ratio, 0.0)).mean())
+    return moved, taken, float(np.exp(np.minimum(log_ratio, 0.0)).mean())
 
 
 def _inside(ensemble: Ensemble, prior: Prior) -> FloatArray:
