@@ -85,13 +85,15 @@ class _Target:
     def __init__(self, table: TableLoss, prior: Prior, curvature: Curvature) -> None:
         self._table, self._prior, self._mode, self._whitener = table, prior, curvature.mode[0], curvature.whitener[0]
         self._block = max(_BLOCK // max(table.n_rows, 1), 8)
+        self._work = np.empty((4, self._block, table.n_rows))
 
     def at(self, x: FloatArray) -> _Place:
         theta = self._mode + x @ self._whitener
         precision = float(self._prior.precision)
         squared = np.einsum("ni,ni->n", theta, theta)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is never moved to
-            blocks = [self._table.value_and_gradient(theta[k : k + self._block]) for k in range(0, len(theta), self._block)]
+            starts = range(0, len(theta), self._block)
+            blocks = [self._table.value_and_gradient(theta[k : k + self._block], work=self._work) for k in starts]
             energy, gradient = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
             energy += 0.5 * precision * squared
             energy[squared > self._prior.radius**2] = np.inf
