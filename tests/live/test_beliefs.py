@@ -14,7 +14,8 @@ from duelist.journal.memory import MemoryJournal
 from duelist.live import beliefs
 from duelist.live.agent import Agent
 from duelist.live.beliefs import Draws, best_row, predict_rows, rank_rows, win_probability
-from duelist.samplers.ensemble import Ensemble
+from duelist.samplers.diagnostics import PosteriorDraws
+from duelist.samplers.ensemble import Ensemble, renew_ensemble, start_ensemble
 
 ARMS = np.random.default_rng(7).standard_normal((6, 3))
 TRUTH = np.array([1.0, -0.5, 0.3])
@@ -33,7 +34,7 @@ def vote(agent: Agent, votes: int, *, seed: int = 0, table: list[tuple[np.ndarra
             table.append((first - second, outcome))
 
 
-def oracle(table: list[tuple[np.ndarray, int]], prior: Any) -> duelist.samplers.diagnostics.PosteriorDraws:
+def oracle(table: list[tuple[np.ndarray, int]], prior: Any) -> PosteriorDraws:
     counts = [[0.5 + outcome / 2, 0.5 - outcome / 2] for _, outcome in table]
     return duelist.sample_posterior([contrast for contrast, _ in table], counts, prior=prior, draws=4000, seed=3)
 
@@ -134,15 +135,14 @@ class Counter:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.started = self.renewed = 0
-        start, renew = beliefs.start_ensemble, beliefs.renew_ensemble
 
         def counted_start(*args: Any, **options: Any) -> Ensemble:
             self.started += 1
-            return start(*args, **options)
+            return start_ensemble(*args, **options)
 
         def counted_renew(*args: Any, **options: Any) -> Ensemble:
             self.renewed += 1
-            return renew(*args, **options)
+            return renew_ensemble(*args, **options)
 
         monkeypatch.setattr(beliefs, "start_ensemble", counted_start)
         monkeypatch.setattr(beliefs, "renew_ensemble", counted_renew)

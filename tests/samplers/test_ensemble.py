@@ -37,7 +37,7 @@ def quantiles_by_quadrature(contrast: float, wins: int, prior: Prior, draws: Flo
     grid = np.linspace(-edge, edge, 400_001)
     density = np.exp(-0.5 * float(prior.precision) * grid**2 - wins * np.logaddexp(0.0, -contrast * grid))
     cumulative = np.cumsum(density)
-    return np.interp(draws, grid, cumulative / cumulative[-1])
+    return np.asarray(np.interp(draws, grid, cumulative / cumulative[-1]))
 
 
 def distance(quantiles: FloatArray) -> float:
