@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from duelist.journal.errors import JournalError
+from duelist.journal.base import JournalError
 from duelist.journal.postgres import PostgresJournal
 from tests.support.journal_contract import DurableContract, OpenJournal, add, values
 from tests.support.postgres_server import private_server

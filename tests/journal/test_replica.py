@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
-from duelist.journal.base import Event, Record, Snapshot
-from duelist.journal.errors import JournalError
+from duelist.journal.base import Event, JournalError, Record, Snapshot
 from duelist.journal.memory import MemoryJournal, MemoryStore
 from duelist.journal.replica import Fold, Replica
 from duelist.journal.sqlite import SQLiteJournal

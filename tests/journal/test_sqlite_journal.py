@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from duelist.journal.errors import JournalDamagedError, JournalError
+from duelist.journal.base import JournalDamagedError, JournalError
 from duelist.journal.sqlite import SQLiteJournal
 from tests.support.journal_contract import DurableContract, OpenJournal, add, values
 

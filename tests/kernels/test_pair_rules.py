@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from duelist.kernels import best_pairs, pair_geometry
+from duelist.kernels.actions import TIE
 from duelist.kernels.pairs import Bounds, Candidates, max_pair_lanes, maxinp_lanes
-from duelist.kernels.picking import TIE
 from duelist.typing import FloatArray
 
 LANES, DIM, ARMS = 60, 4, 7

@@ -19,8 +19,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import AlreadyLearntError, DuelistError, InvalidInputError, SavedStateError, UnknownDuelError
 from duelist.core.serialize import to_bytes
 from duelist.core.stored_names import stored
-from duelist.journal.base import Turn
-from duelist.journal.errors import JournalError
+from duelist.journal.base import JournalError, Turn
 from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent

@@ -21,8 +21,7 @@ from duelist.kernels.philox import RandomSource
 from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS, NonlinearFGTSState
 from duelist.posteriors.priors import GaussianBall, UniformBall
 from duelist.posteriors.rewards import RewardTerms, curvature_of, potential_of
-from duelist.rewards.base import CustomReward
-from duelist.rewards.errors import RewardBoundError, RewardNotFiniteError
+from duelist.rewards.base import CustomReward, RewardBoundError, RewardNotFiniteError
 from duelist.rewards.models import LastLayer, Quadratic, RadialBasis, TwoLayerNetwork
 from duelist.samplers.generic_mala import run_mala
 from duelist.samplers.jax_mala import RewardMALA

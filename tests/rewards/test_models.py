@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.rewards.base import CustomReward, Squashed, check_rewards
-from duelist.rewards.errors import RewardBoundError, RewardNotFiniteError
+from duelist.rewards.base import CustomReward, RewardBoundError, RewardNotFiniteError, Squashed, check_rewards
 from duelist.rewards.models import LastLayer, Quadratic, RadialBasis, TwoLayerNetwork
 
 RNG = np.random.default_rng(0)

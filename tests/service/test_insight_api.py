@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from duelist.live import beliefs
+from duelist.live.ensemble import Ensemble
 from tests.support.services import Running
 
 
@@ -118,3 +122,60 @@ def test_an_arena_with_features_from_asks_cannot_import(service: Running) -> Non
     arena = service.create(features="request", dim=1)
     votes = [{"first": "alpha", "second": "beta", "outcome": "first"}]
     assert service.admin.post(f"/api/v1/arenas/{arena}/imports", json={"batch": "b", "votes": votes}).status_code == 409
+
+
+def test_draws_are_kept_until_votes_have_grown(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(name: str, call: Callable[..., Ensemble]) -> Callable[..., Ensemble]:
+        def count(*args: Any, **options: Any) -> Ensemble:
+            made.append(name)
+            return call(*args, **options)
+
+        return count
+
+    for name in ("start_ensemble", "renew_ensemble"):
+        monkeypatch.setattr(beliefs, name, counted(name, getattr(beliefs, name)))
+    arena = service.create()
+    service.vote(arena, "gba", 100)
+    first = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()
+    assert (first["drawn_from"], first["age"]) == (100, 0)
+    service.vote(arena, "gba", 1)
+    second = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()
+    assert (second["drawn_from"], second["age"], second["answers_learnt"]) == (100, 1, 101)
+    assert [row["utility"] for row in second["rows"]] == [row["utility"] for row in first["rows"]]
+    assert sum(row["wins"] for row in second["rows"]) == 101, "counts are those of now"
+    assert made == ["start_ensemble"]
+    service.vote(arena, "gba", 5)
+    third = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()
+    assert (third["drawn_from"], third["age"]) == (106, 0)
+    assert made == ["start_ensemble", "renew_ensemble"]
+
+
+def test_an_answer_that_was_undone_and_given_again_is_news(service: Running) -> None:
+    arena = service.create()
+    ask = service.ask(arena)
+    service.tell(arena, ask["id"], "left", voter="ann")
+    before = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()["rows"]
+    assert before[0]["item"] == ask["left"]["item"]
+    service.admin.post(f"/api/v1/arenas/{arena}/asks/{ask['id']}/undo", json={"voter": "ann"})
+    service.tell(arena, ask["id"], "right", voter="ann")
+    after = service.admin.get(f"/api/v1/arenas/{arena}/leaderboard").json()
+    assert after["rows"][0]["item"] == ask["right"]["item"]
+    assert (after["drawn_from"], after["age"]) == (1, 0)
+
+
+def test_nothing_is_said_of_items_whose_features_nobody_knows(service: Running) -> None:
+    arena = service.create(features="request", dim=2)
+    path = f"/api/v1/arenas/{arena}"
+    for row in service.admin.get(f"{path}/leaderboard").json()["rows"]:
+        assert (row["utility"], row["low"], row["high"], row["probability_best"]) == (0.0, None, None, None)
+    service.admin.post(f"{path}/asks", json={"features": {"alpha": [1.0, 0.0], "beta": [0.0, 1.0]}})
+    rows = {row["item"]: row for row in service.admin.get(f"{path}/leaderboard").json()["rows"]}
+    assert rows["gamma"]["probability_best"] is None
+    assert rows["alpha"]["probability_best"] + rows["beta"]["probability_best"] == pytest.approx(1.0)
+    assert rows["alpha"]["low"] < 0.0 < rows["alpha"]["high"]
+    found = service.admin.post(f"{path}/predictions", json={"features": {"alpha": [1.0, 0.0], "gamma": [1.0, 0.0]}}).json()
+    assert [row["probability_best"] for row in found["rows"]] == [0.5, 0.5]
+    assert [row["expected_loss"] for row in found["rows"]] == [0.0, 0.0]
+    assert (found["drawn_from"], found["age"]) == (0, 0)

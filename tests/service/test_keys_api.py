@@ -77,6 +77,52 @@ def test_a_vote_key_asks_and_tells_and_nothing_else(service: Running) -> None:
         assert voter.post("/api/v1/arenas", json={"name": "x", "items": [{"name": "a"}, {"name": "b"}]}).status_code == 403
 
 
+READ_KEYS_MAY = {
+    ("get", "/api/v1/arenas"),
+    ("get", "/api/v1/arenas/{arena}"),
+    ("get", "/api/v1/arenas/{arena}/items"),
+    ("get", "/api/v1/arenas/{arena}/asks/{ask}"),
+    ("get", "/api/v1/arenas/{arena}/asks/{ask}/explanation"),
+    ("get", "/api/v1/arenas/{arena}/leaderboard"),
+    ("get", "/api/v1/arenas/{arena}/timeline"),
+    ("get", "/api/v1/arenas/{arena}/votes"),
+    ("post", "/api/v1/arenas/{arena}/predictions"),
+}
+
+
+def test_a_read_key_looks_and_changes_nothing() -> None:
+    journal = MemoryJournal()
+    with running_service(journal) as service:
+        arena, other = service.create(features="request", dim=1), service.create()
+        features = {"alpha": [1.0], "beta": [0.0]}
+        ask = service.admin.post(f"/api/v1/arenas/{arena}/asks", json={"features": features}).json()["id"]
+        made = service.admin.post("/api/v1/keys", json={"label": "router", "role": "read", "arena": arena})
+        assert made.json()["role"] == "read"
+        before = len(list(journal.read()))
+        bodies: dict[str, Any] = {
+            "predictions": {"features": features},
+            "asks": {"features": features},
+            "answer": {"outcome": "left"},
+            "undo": {"voter": "ann"},
+            "arenas": {"name": "x", "items": [{"name": "a"}, {"name": "b"}]},
+            "items": {"items": [{"name": "x"}]},
+            "{item}": {"active": False},
+            "imports": {"batch": "b", "votes": [{"first": "alpha", "second": "beta", "outcome": "first"}]},
+            "keys": {"label": "x"},
+        }
+        with service.with_key(made.json()["secret"]) as reader:
+            assert reader.get("/api/v1/session").json() == {"role": "read", "arena": arena}
+            for method, path in all_routes(service):
+                if path == "/api/v1/session":
+                    continue
+                body = bodies.get(path.split("/")[-1]) if method in ("post", "put", "patch") else None
+                status = reader.request(method, filled(path, arena, ask), json=body).status_code
+                assert status == (200 if (method, path) in READ_KEYS_MAY else 403), (method, path)
+                if "{arena}" in path:
+                    assert reader.request(method, filled(path, other, ask), json=body).status_code == 403, (method, path)
+        assert len(list(journal.read())) == before
+
+
 def test_an_admin_of_one_arena_stays_in_it(service: Running) -> None:
     arena, other = service.create(), service.create()
     made = service.admin.post("/api/v1/keys", json={"label": "team", "role": "admin", "arena": arena}).json()

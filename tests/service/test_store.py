@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duelist.journal.base import Snapshot
-from duelist.journal.errors import JournalError
+from duelist.journal.base import JournalError, Snapshot
 from duelist.journal.memory import MemoryJournal, MemoryStore
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.journal.writer import GroupedJournal, Row

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.journal.base import Journal, Record, Turn
-from duelist.journal.errors import JournalClosedError, JournalDamagedError, JournalError
+from duelist.journal.base import Journal, JournalClosedError, JournalDamagedError, JournalError, Record, Turn
 
 OpenJournal = Callable[[], Any]
 

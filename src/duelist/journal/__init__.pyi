@@ -1,8 +1,8 @@
 from duelist.journal.base import Event as Event
 from duelist.journal.base import Journal as Journal
+from duelist.journal.base import JournalError as JournalError
 from duelist.journal.base import Record as Record
 from duelist.journal.base import Turn as Turn
-from duelist.journal.errors import JournalError as JournalError
 from duelist.journal.memory import MemoryJournal as MemoryJournal
 from duelist.journal.postgres import PostgresJournal as PostgresJournal
 from duelist.journal.replica import Command as Command

@@ -12,8 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from duelist.journal.base import Snapshot
-from duelist.journal.errors import JournalDamagedError, JournalError
+from duelist.journal.base import JournalDamagedError, JournalError, Snapshot
 from duelist.journal.writer import GroupedJournal, Row
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from duelist.core.checks import whole_number
 from duelist.core.errors import DuelistError, SavedStateError
-from duelist.journal.base import Event, Journal, Record, Result, Turn
-from duelist.journal.errors import check_process
+from duelist.journal.base import Event, Journal, Record, Result, Turn, check_process
 
 State = TypeVar("State")
 Rewritten = TypeVar("Rewritten", covariant=True)

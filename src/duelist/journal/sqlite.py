@@ -15,8 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from duelist.journal.base import Snapshot
-from duelist.journal.errors import JournalDamagedError, JournalError
+from duelist.journal.base import JournalDamagedError, JournalError, Snapshot
 from duelist.journal.writer import GroupedJournal, Row
 
 SCHEMA = 1

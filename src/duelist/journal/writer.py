@@ -18,8 +18,16 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from duelist.core.errors import InvalidInputError
-from duelist.journal.base import Record, Result, Snapshot, Turn
-from duelist.journal.errors import JournalClosedError, JournalDamagedError, JournalError, check_process
+from duelist.journal.base import (
+    JournalClosedError,
+    JournalDamagedError,
+    JournalError,
+    Record,
+    Result,
+    Snapshot,
+    Turn,
+    check_process,
+)
 
 _LARGEST_GROUP = 512
 _json_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode

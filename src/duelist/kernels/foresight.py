@@ -19,12 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.kernels.actions import utilities_into
+from duelist.kernels.actions import TIE, pick_arm, smallest_into, sort_into, utilities_into
 from duelist.kernels.compile import entry, inner
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane, loss_and_slopes
 from duelist.kernels.pairs import MAX_ITERATIONS, TOLERANCE, Candidates, DuelCounts, measure_arms
-from duelist.kernels.picking import TIE, pick_arm, smallest_into, sort_into
 from duelist.typing import FloatArray, IntArray
 
 _PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from duelist.kernels.actions import TIE, best_from, favoured_partner, order_pair, pick_arm, tie_floor
 from duelist.kernels.compile import entry, inner
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane
@@ -28,7 +29,6 @@ from duelist.kernels.pairs import (
     measure_arms,
     widths_from,
 )
-from duelist.kernels.picking import TIE, best_from, favoured_partner, order_pair, pick_arm, tie_floor
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 OPTIMISTIC, WIDEST, PERTURBED = 0, 1, 2

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.kernels.actions import utilities_into
+from duelist.kernels.actions import TIE, best_from, favoured_partner, order_pair, pick_arm, pick_pair, tie_floor, utilities_into
 from duelist.kernels.compile import entry, inner
 from duelist.kernels.linalg.factors import cholesky_into, extend_whitener, invert_lower
 from duelist.kernels.linalg.vectors import dot
 from duelist.kernels.logistic import LaneCounts, fit_lane, follow_lane, lose_chance
-from duelist.kernels.picking import TIE, best_from, favoured_partner, order_pair, pick_arm, pick_pair, tie_floor
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-10  # of the Newton decrement: far below what moves a choice

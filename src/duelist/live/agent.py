@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy.typing as npt
 
@@ -11,6 +11,24 @@ from duelist.core.errors import InvalidInputError, UnknownDuelError
 from duelist.core.lanes import Problem
 from duelist.history.duels import Duels
 from duelist.live.agent_log import ChangePolicy, Forget, Import
+from duelist.live.agent_state import AgentState
+from duelist.live.beliefs import (
+    LEVEL,
+    Draws,
+    Prediction,
+    Preference,
+    Ranking,
+    best_row,
+    check_cost,
+    check_level,
+    check_rows,
+    check_vector,
+    potential_of_lane,
+    predict_rows,
+    rank_rows,
+    votes_of,
+    win_probability,
+)
 from duelist.live.duel import Duel, DuelState, Winner
 from duelist.live.lane import LiveLane
 from duelist.live.live_agent import LiveAgent, check_methods
@@ -126,6 +144,7 @@ class Agent(LiveAgent[Duels, Duel]):
             raise UnknownDuelError(
                 f"duel {number} has no answer that could be forgotten. Use skip for one that will have none."
             )
+        self._beliefs.clear()
         if self._replica is not None:
             return self._replica.commit(Forget(selection))
         with self._lock:
@@ -138,11 +157,70 @@ class Agent(LiveAgent[Duels, Duel]):
         the old one did not is taken from the pairs that were shown, as with imported votes.
         """
         self._check_policy(policy)
+        self._beliefs.clear()
         if self._replica is not None:
             self._replica.commit(ChangePolicy(policy))
             return
         with self._lock:
             self._memory.change_policy(policy)
+
+    def predict(self, features: npt.ArrayLike, *, level: float = LEVEL) -> Prediction:
+        """What is believed of candidates: utility with an interval, probability of being best, expected loss. Nothing is asked.
+
+        The posterior is that of all votes learnt, from the policy's prior. It is drawn from anew when votes have grown by a
+        twentieth; the answer says how many came since. Before the first vote it is the prior, and the answer says so.
+
+        Args:
+            features: (n, dim) one row per candidate.
+            level: probability of the intervals.
+
+        Example:
+            >>> import duelist
+            >>> agent = Agent(duelist.FGTS(), dim=1)
+            >>> for _ in range(20):
+            ...     duel = agent.choose([[1.0], [0.0]])
+            ...     agent.learn(duel, winner=0)
+            >>> belief = agent.predict([[1.0], [0.0], [0.5]])
+            >>> belief.probability_best.argmax(), belief.votes, belief.is_prior
+            (np.int64(0), 20, False)
+        """
+        rows, share = check_rows(features, self.dim), check_level(level)
+        return predict_rows(self._draws(), rows, share)
+
+    def rank(self, features: npt.ArrayLike, *, level: float = LEVEL) -> Ranking:
+        """Candidates (n, dim) from the best on, with an interval for the rank of each."""
+        rows, share = check_rows(features, self.dim), check_level(level)
+        return rank_rows(self._draws(), rows, share)
+
+    def best(self, features: npt.ArrayLike, *, cost: npt.ArrayLike | None = None) -> int:
+        """The row of the highest expected utility minus cost; the lowest row of those that tie.
+
+        Args:
+            features: (n, dim) one row per candidate.
+            cost: (n,) what each costs, in log-odds: one that costs 1 more must win 73 % of the votes to be worth it.
+        """
+        rows = check_rows(features, self.dim)
+        price = check_cost(cost, len(rows))
+        return best_row(self._draws(), rows, price)
+
+    def preference(self, a: npt.ArrayLike, b: npt.ArrayLike, *, level: float = LEVEL) -> Preference:
+        """The probability that candidate `a` (dim,) beats candidate `b` (dim,), with an interval."""
+        first, second, share = check_vector("a", a, self.dim), check_vector("b", b, self.dim), check_level(level)
+        return win_probability(self._draws(), first, second, share)
+
+    def _draws(self) -> Draws:
+        def count(state: AgentState[Duels, Duel]) -> tuple[int, float]:
+            votes = votes_of(cast(LiveLane, state.lane))
+            return votes.rounds, votes.effective_rounds
+
+        rounds, memory = self._read(count)
+        return self._beliefs.draws(
+            lambda seen: abs(rounds - seen),
+            # The statistics are a copy, so nobody waits while draws are made from them.
+            lambda: self._read(lambda state: potential_of_lane(cast(LiveLane, state.lane))),
+            dim=self.dim,
+            memory=memory,
+        )
 
     def _check_policy(self, policy: Any) -> None:
         if plays_slates(type(policy)):
@@ -152,4 +230,4 @@ class Agent(LiveAgent[Duels, Duel]):
         check_methods(policy, "FGTS()", ("start", "choose", "learn", "report", "pair_probability"))
 
     def _new_state(self, policy: Policy[Any], problem: Problem, seed: int, max_pending: int, keep_votes: bool) -> DuelState:
-        return DuelState(LiveLane(policy, problem, seed=seed), max_pending, keep_votes=keep_votes)
+        return DuelState(LiveLane(policy, problem, seed=seed, keep_votes=True), max_pending, keep_votes=keep_votes)

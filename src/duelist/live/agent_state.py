@@ -274,6 +274,7 @@ class AgentState(Generic[Shown, Asked]):
         pending = {number: (self.kind.to_parts(one.shown), one.actions) for number, one in self.pending.items()}
         return {
             "state": self.lane.state,
+            "votes": self.lane.votes,
             "rounds": self.rounds,
             "endings": np.frombuffer(bytes(self.endings), dtype=np.uint8),
             "rows": np.array(self.rows, dtype=np.int32).reshape(-1, self.kind.choices),
@@ -295,6 +296,8 @@ class AgentState(Generic[Shown, Asked]):
             raise SavedStateError(f"expected saved rows ({len(endings)}, {self.kind.choices}); got {rows.shape}.")
         self.rankings = _load_rankings(saved) if "ranked" in saved else {}
         self.rows = array("i", np.ascontiguousarray(rows, dtype=np.int32).tobytes())
+        if self.lane.votes is not None and saved.get("votes") is not None:
+            self.lane.votes = saved["votes"]
         self.lane.state, self.rounds, self.endings = saved["state"], saved["rounds"], endings
         self.pending = {
             number: Pending(self.kind.from_parts(parts), self._needed(actions)) for number, (parts, actions) in pending.items()

@@ -209,7 +209,7 @@ class DuelState(AgentState[Duels, Duel]):
 
     def import_votes(self, votes: Votes) -> int:
         """Learn votes from elsewhere, all or none, and say how many."""
-        self.lane.state = learn_votes(self._live_lane.policy, self.lane.state, votes)
+        learn_votes(self._live_lane, votes)
         self.rounds += votes.total
         if self.log is not None:
             self.log.add(votes)
@@ -258,7 +258,7 @@ class DuelState(AgentState[Duels, Duel]):
         return lane
 
     def _fresh_lane(self, policy: Policy[Any]) -> LiveLane:
-        return LiveLane(policy, self.lane.problem, seed=self.lane.seed, generation=self.lane.generation)
+        return LiveLane(policy, self.lane.problem, seed=self.lane.seed, generation=self.lane.generation, keep_votes=True)
 
     def _go_on_with(self, lane: LiveLane, log: VoteLog) -> None:
         self.kind, self.lane, self.log = DuelKind(lane), lane, log

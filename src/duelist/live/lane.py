@@ -7,7 +7,7 @@ down what was proposed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -18,7 +18,8 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, check_outcomes, duels_between
-from duelist.policies.base import Policy
+from duelist.history.history import History
+from duelist.policies.base import Policy, Round
 from duelist.typing import FloatArray, IntArray
 
 Shown = TypeVar("Shown")  # what a person is shown: Duels of one lane, or Slates
@@ -81,6 +82,8 @@ class Lane(Generic[Shown]):
             has random numbers of its own.
     """
 
+    votes: History | None = None
+
     def __init__(self, policy: LivePolicy[Shown], problem: Problem, *, seed: int, generation: int = 0) -> None:
         self.policy, self.problem, self.seed, self.generation = policy, problem, seed, generation
         self.dim = problem.dim
@@ -142,6 +145,13 @@ class Lane(Generic[Shown]):
 class LiveLane(Lane[Duels]):
     """A lane of duels.
 
+    Args:
+        policy: hyper-parameters.
+        problem: what the policy may know beforehand; one lane, live.
+        seed: names all random numbers.
+        generation: how often the lane was started again from nothing.
+        keep_votes: keep every vote in `votes` where the policy's state does not: for what is believed under any policy.
+
     Example:
         >>> from duelist.policies import Uniform
         >>> arms = FiniteActions(np.eye(3))
@@ -153,8 +163,12 @@ class LiveLane(Lane[Duels]):
 
     policy: Policy[Any]
 
-    def __init__(self, policy: Policy[Any], problem: Problem, *, seed: int, generation: int = 0) -> None:
+    def __init__(
+        self, policy: Policy[Any], problem: Problem, *, seed: int, generation: int = 0, keep_votes: bool = False
+    ) -> None:
         super().__init__(policy, problem, seed=seed, generation=generation)
+        if keep_votes and own_history(self.state) is None and policy.linear_utilities:
+            self.votes = History.start(lanes=1, dim=self.dim, discount=policy.forgetting())
 
     def propose_distinct(self, actions: FiniteActions, pending: Mapping[int, Duels] = NOTHING_PENDING) -> Proposal[Duels]:
         """`propose`, where the same arm twice makes no sense even for a policy that allows it: the next row is second then."""
@@ -178,8 +192,27 @@ class LiveLane(Lane[Duels]):
         if answers.shape != (1,) or answers[0] not in _OUTCOMES:
             check_outcomes(answers, 1)
         self.state = self.policy.learn(self.state, actions, shown, answers)
+        if self.votes is not None:
+            self.votes = self.votes.append(actions, shown, answers)
+
+    def learn_many(self, rounds: Sequence[Round]) -> None:
+        """Learn votes that came together."""
+        self.state = self.policy.learn_many(self.state, rounds)
+        if self.votes is not None:
+            for actions, shown, answers in rounds:
+                self.votes = self.votes.append(actions, shown, answers)
 
     def learn_rows(self, actions: FiniteActions, first: int, second: int, outcome: int) -> None:
         """Learn who won between two rows: +1 where the first won, -1 where it lost, 0 for a tie."""
         answers = _OUTCOMES[outcome] if outcome in _OUTCOMES else np.array([outcome])
         self.learn(actions, duels_between(actions, np.array([first]), np.array([second])), answers)
+
+
+def own_history(policy_state: Any) -> History | None:
+    """The history in a policy's state or in a part of it, if there is one that counts every vote alike."""
+    parts = policy_state if isinstance(policy_state, tuple) else ()
+    for holder in (policy_state, *parts):
+        history = getattr(holder, "history", None)
+        if isinstance(history, History) and len(history.live_statistics.n_rows) == history.lanes:
+            return history
+    return None

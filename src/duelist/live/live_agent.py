@@ -37,6 +37,7 @@ from duelist.live.agent_log import (
     with_defaults,
 )
 from duelist.live.agent_state import AgentState, Asked, Shown
+from duelist.live.beliefs import Beliefs
 from duelist.live.lane import LivePolicy
 from duelist.policies.codec import policy_from_mapping
 from duelist.version import __version__
@@ -74,6 +75,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
 
         self._lock = threading.RLock()
         self._sets = NewestWithin[bytes, FiniteActions](limit=OFFERED_SETS, most_bytes=SET_MEMORY)
+        self._beliefs = Beliefs(seed)
         self._memory = new_state()
         self._memory.token = new_token()
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
@@ -159,7 +161,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         def dump(state: AgentState[Shown, Asked]) -> bytes:
             header = {"agent": _FORMAT, "version": __version__, "token": state.token, **identity_of(state)}
             votes = None if state.log is None else state.log.to_saved()
-            return to_bytes({**header, "lane": state.to_saved(), "votes": votes})
+            return to_bytes({**header, "lane": state.to_saved(), "votes": votes, "beliefs": self._beliefs.to_saved()})
 
         write_whole(Path(path), self._read(dump))
 
@@ -188,6 +190,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
                 agent._memory.log.fill_from(saved["votes"])
             # A file of version 0.1.0 says nothing of its agent: whoever loads the same file has the same agent.
             agent._memory.token = saved.get("token") or hashlib.blake2b(data, digest_size=8).hexdigest()
+            agent._beliefs.restore(saved.get("beliefs"))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise SavedStateError(
                 f"{path} was written by duelist {saved.get('version')} and does not fit this one ({error}). "

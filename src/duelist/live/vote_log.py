@@ -165,7 +165,7 @@ class VoteLog:
         """Ask and tell everything again, on a lane that was just started."""
         for code in self.order:
             if code < 0:
-                lane.state = learn_votes(lane.policy, lane.state, self.imports[-1 - code])
+                learn_votes(lane, self.imports[-1 - code])
                 continue
             parts, actions = self.asked[code // 2]
             if isinstance(actions, bytes):

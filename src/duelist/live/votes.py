@@ -19,7 +19,8 @@ from duelist.core.checks import finite_array
 from duelist.core.errors import InvalidInputError
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.history.duels import Duels
-from duelist.policies.base import Policy, Round
+from duelist.live.lane import LiveLane
+from duelist.policies.base import Round
 from duelist.typing import FloatArray, IntArray
 
 _WORDS = {"first": 1, "second": -1, "tie": 0}
@@ -97,9 +98,9 @@ def check_votes(
     return Votes(sides[0], sides[1], numbers, counts.astype(np.int64), known, names)
 
 
-def learn_votes(policy: Policy[Any], state: Any, votes: Votes) -> Any:
-    """The policy's state after learning the votes. Where one cannot be learnt, none is."""
-    return policy.learn_many(state, _rounds(votes))
+def learn_votes(lane: LiveLane, votes: Votes) -> None:
+    """Learn the votes. Where one cannot be learnt, none is."""
+    lane.learn_many([*_rounds(votes)])
 
 
 def _rounds(votes: Votes) -> Iterator[Round]:

@@ -43,9 +43,11 @@ class Policy(Protocol[State]):
 
     Attributes:
         extra: the extra of duelist that the policy needs to play, such as "jax"; empty for none.
+        linear_utilities: whether it takes utilities to be linear in the features.
     """
 
     extra: ClassVar[str] = ""
+    linear_utilities: ClassVar[bool] = True
 
     def start(self, problem: Problem, streams: Streams) -> State:
         """The state before the first round, one lane per stream."""

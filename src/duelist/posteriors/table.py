@@ -43,15 +43,21 @@ class TableLoss:
             self._half_rows = np.ascontiguousarray(0.5 * (self._weights * columns).T)
             self._linear: FloatArray = columns @ (eta * (losses - 0.5 * totals))
 
-    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Losses (k,) and gradients (k, dim) at theta (k, dim)."""
-        logits = theta @ self._columns
-        size = np.abs(logits)
-        rest = np.negative(size)
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return len(self._weights)
+
+    def value_and_gradient(self, theta: FloatArray, *, work: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Losses (k,) and gradients (k, dim) at theta (k, dim); `work` (4, at least k, n_rows) saves asking for memory."""
+        first, second, third, fourth = (None,) * 4 if work is None else work[:, : len(theta)]
+        logits = np.matmul(theta, self._columns, out=first)
+        size = np.abs(logits, out=second)
+        rest = np.negative(size, out=third)
         np.exp(rest, out=rest)
         rest += 1.0  # 1 + e^-|u|, which cannot overflow
         size *= 0.5
-        size += np.log(rest)  # log(2 cosh(u / 2))
+        size += np.log(rest, out=fourth)  # log(2 cosh(u / 2))
         np.divide(2.0, rest, out=rest)
         rest -= 1.0  # tanh(|u| / 2)
         slopes = np.copysign(rest, logits, out=rest)

@@ -1,9 +1,9 @@
 from duelist.rewards.base import CustomReward as CustomReward
 from duelist.rewards.base import Reward as Reward
+from duelist.rewards.base import RewardNotFiniteError as RewardNotFiniteError
 from duelist.rewards.base import Squashed as Squashed
 from duelist.rewards.base import check_rewards as check_rewards
 from duelist.rewards.base import require_jax as require_jax
-from duelist.rewards.errors import RewardNotFiniteError as RewardNotFiniteError
 from duelist.rewards.models import REWARDS as REWARDS
 from duelist.rewards.models import LastLayer as LastLayer
 from duelist.rewards.models import Quadratic as Quadratic

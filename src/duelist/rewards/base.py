@@ -15,8 +15,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from duelist.core.checks import finite_number, whole_number
-from duelist.core.errors import InvalidInputError
-from duelist.rewards.errors import MissingExtraError, RewardBoundError, RewardNotFiniteError
+from duelist.core.errors import DuelistError, InvalidInputError, NonFiniteError
+
+
+class RewardNotFiniteError(NonFiniteError):
+    """A reward returned NaN or infinity. Nothing was learnt or changed."""
+
+
+class RewardBoundError(InvalidInputError):
+    """A reward went beyond the bound that it was declared with. Nothing was learnt or changed."""
+
+
+class MissingExtraError(DuelistError, ImportError):
+    """A part of duelist needs a library that only an extra installs."""
 
 
 class Reward(Protocol):

@@ -69,11 +69,11 @@ def curvature_error(lane: int) -> NonFiniteError:
     )
 
 
-def curvature_of_table(table: TableLoss, potential: LinearPotential) -> Curvature:
-    """The curvature of a potential whose likelihood is that of the table, as one lane."""
+def curvature_of_table(table: TableLoss, potential: LinearPotential, *, start: FloatArray | None = None) -> Curvature:
+    """The curvature of a potential whose likelihood is that of the table, as one lane; `start` (dim,) is near the mode."""
     identity = np.eye(potential.dim)
     ridge = float(potential.prior.precision) + flat_precision(potential)
-    mode, whitener = np.zeros(potential.dim), identity
+    mode, whitener = np.zeros(potential.dim) if start is None else start, identity
     for _ in range(MAX_ITERATIONS):
         with np.errstate(over="ignore", invalid="ignore"):  # it is looked at on the next line
             value, gradient = _objective(table, ridge, mode)

@@ -19,8 +19,7 @@ from duelist.core.streams import Streams
 from duelist.kernels.philox import RandomSource, mala_randomness
 from duelist.posteriors.priors import Prior
 from duelist.posteriors.rewards import RewardTerms, curvature_of, potential_of
-from duelist.rewards.base import Reward, require_jax
-from duelist.rewards.errors import RewardNotFiniteError
+from duelist.rewards.base import Reward, RewardNotFiniteError, require_jax
 from duelist.samplers.adaptation import AdaptiveMALA, ChainInfo, ChainState, advance_state, refresh_whitener, start_at_prior
 
 

@@ -12,7 +12,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.journal.base import Journal
 from duelist.journal.postgres import PostgresJournal
 from duelist.journal.sqlite import SQLiteJournal
-from duelist.service.arena.identifiers import with_ids
+from duelist.service.arena.items import with_ids
 from duelist.service.commands import CreateArena, EnsureAdminKey
 from duelist.service.embedding import Embedder
 from duelist.service.http.request_models import NewArena

@@ -63,7 +63,7 @@ class Client:
 
     Args:
         url: where it listens, such as "http://127.0.0.1:8000".
-        key: a key; role "vote" is enough to ask and tell.
+        key: a key; role "vote" is enough to ask and tell, role "read" for leaderboards, predictions and exports.
         timeout: seconds to wait for an answer.
 
     A client may be used from several threads; each has its own connection.
@@ -185,7 +185,7 @@ class Client:
         """Every comparison as Parquet."""
         return self._call("GET", f"{_arena(arena)}/votes?format=parquet")
 
-    def make_key(self, label: str, *, role: Literal["vote", "admin"] = "vote", arena: str | None = None) -> str:
+    def make_key(self, label: str, *, role: Literal["vote", "read", "admin"] = "vote", arena: str | None = None) -> str:
         """Make a key and return its secret, which is shown this once."""
         body = {"label": label, "role": role} if arena is None else {"label": label, "role": role, "arena": arena}
         return str(self._json("POST", "/keys", body, again=False)["secret"])

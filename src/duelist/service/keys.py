@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Literal
 
-Role = Literal["vote", "admin"]
+Role = Literal["vote", "read", "admin"]
 _PREFIX = "duel_"
 
 
@@ -20,7 +20,7 @@ class Key:
 
     Attributes:
         id: its public name.
-        role: "vote" may ask and tell; "admin" may do everything.
+        role: "vote" may ask and tell; "read" may see what the votes say and change nothing; "admin" may do everything.
         digest: SHA-256 of the secret, hexadecimal.
         label: what it is for.
         scope: the one arena it opens; empty for all.

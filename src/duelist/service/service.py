@@ -5,16 +5,24 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from duelist.journal.errors import JournalError
+from duelist.journal.base import JournalError
 from duelist.journal.replica import Command
+from duelist.live.beliefs import Draws
 from duelist.service.arena.arena import Arena
 from duelist.service.errors import UnavailableError
-from duelist.service.insight.leaderboard import Leaderboard, compute_leaderboard, leaderboard_inputs
+from duelist.service.insight.leaderboard import (
+    ArenaBeliefs,
+    Leaderboard,
+    LeaderboardInputs,
+    compute_leaderboard,
+    leaderboard_inputs,
+)
 from duelist.service.sessions import Sessions
 from duelist.service.settings import ServiceSettings
 from duelist.service.state import ServiceState
@@ -69,6 +77,8 @@ class Service:
         self.sessions = Sessions()
         self.metrics = Metrics()
         self._leaderboards: OrderedDict[str, Leaderboard] = OrderedDict()
+        self._beliefs: OrderedDict[str, ArenaBeliefs] = OrderedDict()
+        self._finding = threading.Lock()
         self._computing = threading.Lock()
 
     async def commit(self, command: Command[ServiceState, Result]) -> Result:
@@ -82,6 +92,20 @@ class Service:
         """The arena of that id. Read it inside `store.read` where several facts must fit together."""
         return self.store.read(lambda state: state.arena(arena_id))
 
+    def draws(self, arena_id: str) -> Draws:
+        """Draws from the posterior of an arena, renewed when its votes have grown by a twentieth."""
+
+        def read(question: Callable[[Arena], Result]) -> Result:
+            return self.store.read(lambda state: question(state.arena(arena_id)))
+
+        seed = self.arena(arena_id).spec.seed
+        with self._finding:
+            beliefs = self._beliefs.setdefault(arena_id, ArenaBeliefs(seed))
+            self._beliefs.move_to_end(arena_id)
+            if len(self._beliefs) > _REMEMBERED_LEADERBOARDS:
+                self._beliefs.popitem(last=False)
+        return beliefs.draws(read)
+
     def leaderboard(self, arena_id: str) -> Leaderboard:
         """What the votes of an arena say, computed at most once for every revision of it."""
         revision = self.arena(arena_id).revision
@@ -89,10 +113,16 @@ class Service:
             known = self._leaderboards.get(arena_id)
             if known is not None and known.revision == revision:
                 return known
-            inputs = self.store.read(lambda state: leaderboard_inputs(state.arena(arena_id)))
+            inputs = self._inputs(arena_id)
+            while inputs.features.shape[1] != inputs.draws.theta.shape[1]:  # items were added while draws were made
+                inputs = self._inputs(arena_id)
             leaderboard = compute_leaderboard(inputs)
             self._leaderboards[arena_id] = leaderboard
             self._leaderboards.move_to_end(arena_id)
             if len(self._leaderboards) > _REMEMBERED_LEADERBOARDS:
                 self._leaderboards.popitem(last=False)
             return leaderboard
+
+    def _inputs(self, arena_id: str) -> LeaderboardInputs:
+        draws = self.draws(arena_id)
+        return self.store.read(lambda state: leaderboard_inputs(state.arena(arena_id), draws))

@@ -77,6 +77,7 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
     """
 
     extra: ClassVar[str] = "jax"
+    linear_utilities: ClassVar[bool] = False
 
     reward: Reward = field(default_factory=Quadratic)
     eta: PerLane | Literal["theory"] = 1.0

@@ -13,8 +13,7 @@ from typing import NamedTuple, Protocol
 from duelist.service.arena.arena import Arena, ListedItem
 from duelist.service.arena.decisions import UNDOABLE, Decision
 from duelist.service.arena.events import Body, Event
-from duelist.service.arena.identifiers import with_ids
-from duelist.service.arena.items import Item
+from duelist.service.arena.items import Item, with_ids
 from duelist.service.arena.learner import RequestedFeatures
 from duelist.service.arena.outcomes import OUTCOME_NAMES, Outcome, from_sides
 from duelist.service.errors import ConflictError, RefusedError

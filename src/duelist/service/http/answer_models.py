@@ -107,9 +107,9 @@ class LeaderboardRow(Answer):
     name: str
     active: bool
     utility: float
-    low: float
-    high: float
-    probability_best: Share
+    low: float | None = Field(description="Null for an item whose features no ask has brought yet: nothing is known of it.")
+    high: float | None
+    probability_best: Share | None
     win_rate: Share = Field(description="Probability to be preferred to another active item drawn at random.")
     shown: Whole
     wins: Whole
@@ -130,6 +130,8 @@ class Leaderboard(Answer):
         "counted, not learnt."
     )
     revision: Whole = Field(description="Grows with every event of the arena.")
+    drawn_from: Whole | None = Field(default=None, description="Answers that the draws behind the intervals were made from.")
+    age: Whole | None = Field(default=None, description="Answers that came, or were undone, since: at most a twentieth.")
 
 
 class PredictionRow(Answer):
@@ -140,6 +142,9 @@ class PredictionRow(Answer):
     low: float
     high: float
     probability_best: Share
+    expected_loss: float | None = Field(
+        default=None, description="By how much the best of the items sent is better, on average."
+    )
 
 
 class Prediction(Answer):
@@ -149,6 +154,8 @@ class Prediction(Answer):
     rows: list[PredictionRow]
     level: Share
     revision: Whole
+    drawn_from: Whole | None = Field(default=None, description="Answers that the draws were made from; 0 is the prior.")
+    age: Whole | None = Field(default=None, description="Answers that came, or were undone, since: at most a twentieth.")
 
 
 class TimelineBucket(Answer):

@@ -7,10 +7,19 @@ from fastapi.concurrency import run_in_threadpool
 
 from duelist.service.arena.arena import ArenaSummary, ListedItem
 from duelist.service.arena.commands import AddItems, SetRetired
-from duelist.service.arena.identifiers import with_ids
+from duelist.service.arena.items import with_ids
 from duelist.service.commands import CreateArena
 from duelist.service.http.answer_models import ArenaInfo, ArenaList, ItemInfo, ItemList
-from duelist.service.http.dependencies import Admin, AdminArena, ItemPath, TheCaller, TheService, VotedArena, refusals
+from duelist.service.http.dependencies import (
+    Admin,
+    AdminArena,
+    ItemPath,
+    ReadArena,
+    TheCaller,
+    TheService,
+    VisitedArena,
+    refusals,
+)
 from duelist.service.http.request_models import ItemChange, NewArena, NewItems
 from duelist.service.http.requests import items_of, spec_of
 from duelist.service.state import check_playable
@@ -37,13 +46,13 @@ async def create_arena(service: TheService, _caller: Admin, body: NewArena) -> A
 
 
 @router.get("/arenas/{arena}", responses=refusals(404))
-def get_arena(service: TheService, arena: VotedArena) -> ArenaInfo:
+def get_arena(service: TheService, arena: VisitedArena) -> ArenaInfo:
     """One arena."""
     return arena_info(service.store.read(lambda state: state.arena(arena).summary()))
 
 
 @router.get("/arenas/{arena}/items", responses=refusals(404))
-def list_items(service: TheService, arena: AdminArena) -> ItemList:
+def list_items(service: TheService, arena: ReadArena) -> ItemList:
     """All items of an arena, retired ones included."""
     return item_list(service.store.read(lambda state: state.arena(arena).listed_items()))
 

@@ -54,13 +54,34 @@ async def caller_of(request: Request) -> Caller:
     return caller
 
 
-def check_voter(caller: Caller | None, arena: str) -> Caller:
-    """Refuse a caller who may not vote in an arena."""
+def check_visitor(caller: Caller | None, arena: str) -> Caller:
+    """Refuse a caller whose key does not open an arena."""
     if caller is None:
         raise MissingKeyError(_NO_KEY)
     if caller.scope not in ("", arena):
         raise ForbiddenError(f"this key is for arena {caller.scope!r} only.")
     return caller
+
+
+def check_voter(caller: Caller | None, arena: str) -> Caller:
+    """Refuse a caller who may not vote in an arena."""
+    if caller is None or caller.role == "read" or caller.scope not in ("", arena):  # one call less for a vote
+        check_visitor(caller, arena)
+        raise ForbiddenError("this needs a key with the role vote or admin; a read key changes nothing.")
+    return caller
+
+
+async def visitor_in(request: Request, arena: ArenaPath) -> str:
+    """The arena, if the caller's key opens it."""
+    check_visitor(request.scope.get(CALLER), arena)
+    return arena
+
+
+async def reader_in(request: Request, arena: ArenaPath) -> str:
+    """The arena, if the caller may see what its votes say."""
+    if check_visitor(request.scope.get(CALLER), arena).role == "vote":
+        raise ForbiddenError("this needs a key with the role read or admin; a vote key may ask and tell.")
+    return arena
 
 
 async def voter_in(request: Request, arena: ArenaPath) -> str:
@@ -71,8 +92,8 @@ async def voter_in(request: Request, arena: ArenaPath) -> str:
 
 async def admin_in(request: Request, arena: ArenaPath) -> str:
     """The arena, if the caller may administer it."""
-    if check_voter(request.scope.get(CALLER), arena).role != "admin":
-        raise ForbiddenError("this needs a key with the role admin; a vote key may ask and tell.")
+    if check_visitor(request.scope.get(CALLER), arena).role != "admin":
+        raise ForbiddenError("this needs a key with the role admin; a vote key may ask and tell, a read key may look.")
     return arena
 
 
@@ -86,6 +107,8 @@ async def admin(request: Request) -> Caller:
 
 TheService = Annotated[Service, Depends(service_of)]
 TheCaller = Annotated[Caller, Depends(caller_of)]
+VisitedArena = Annotated[str, Depends(visitor_in)]
+ReadArena = Annotated[str, Depends(reader_in)]
 VotedArena = Annotated[str, Depends(voter_in)]
 AdminArena = Annotated[str, Depends(admin_in)]
 Admin = Annotated[Caller, Depends(admin)]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from fastapi import APIRouter, Response
 
+from duelist.live.beliefs import predict_rows
 from duelist.service.arena.arena import Arena
 from duelist.service.arena.commands import ImportVotes
 from duelist.service.errors import ConflictError, RefusedError
@@ -21,11 +22,11 @@ from duelist.service.http.answer_models import (
     Timeline,
     TimelineBucket,
 )
-from duelist.service.http.dependencies import AdminArena, AskPath, TheService, refusals
+from duelist.service.http.dependencies import AdminArena, AskPath, ReadArena, TheService, refusals
 from duelist.service.http.request_models import NewImport, PredictionRequest
 from duelist.service.insight.explain import Side, explain
 from duelist.service.insight.export import as_csv, as_parquet, table_of
-from duelist.service.insight.leaderboard import LEVEL, predict
+from duelist.service.insight.leaderboard import LEVEL
 from duelist.service.insight.timeline import mean_explored, timeline
 from duelist.service.state import ServiceState
 
@@ -42,7 +43,7 @@ _FILES: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/arenas/{arena}/leaderboard", responses=refusals(404))
-def leaderboard(service: TheService, arena: AdminArena) -> Leaderboard:
+def leaderboard(service: TheService, arena: ReadArena) -> Leaderboard:
     """Items by posterior mean utility, with intervals and the probability that each is best."""
     computed = service.leaderboard(arena)
 
@@ -61,13 +62,15 @@ def leaderboard(service: TheService, arena: AdminArena) -> Leaderboard:
             votes=found.n_votes,
             answers_learnt=found.n_learnable,
             revision=computed.revision,
+            drawn_from=computed.draws.votes,
+            age=computed.draws.age,
         )
 
     return service.store.read(show)
 
 
 @router.post("/arenas/{arena}/predictions", responses=refusals(400, 404, 409))
-def predictions(service: TheService, arena: AdminArena, body: PredictionRequest) -> Prediction:
+def predictions(service: TheService, arena: ReadArena, body: PredictionRequest) -> Prediction:
     """The posterior of items with these features, in an arena whose features come with each ask. Nothing is asked."""
     spec = service.arena(arena).spec
     if spec.features != "request":
@@ -81,19 +84,24 @@ def predictions(service: TheService, arena: AdminArena, body: PredictionRequest)
                 raise RefusedError(f"features of item {item!r} must have length {spec.dim}; got {len(body.features[item])}.")
 
     service.store.read(check)
-    computed = service.leaderboard(arena)
-    mean, low, high, best = predict(computed.theta, np.array([body.features[item] for item in items]))
+    found = predict_rows(service.draws(arena), np.array([body.features[item] for item in items]))
     rows = [
         PredictionRow(
-            item=items[n], utility=float(mean[n]), low=float(low[n]), high=float(high[n]), probability_best=float(best[n])
+            item=items[n],
+            utility=float(found.utility[n]),
+            low=float(found.low[n]),
+            high=float(found.high[n]),
+            probability_best=float(found.probability_best[n]),
+            expected_loss=float(found.expected_loss[n]),
         )
-        for n in np.argsort(-mean, kind="stable")
+        for n in np.argsort(-found.utility, kind="stable")
     ]
-    return Prediction(arena=arena, rows=rows, level=LEVEL, revision=computed.revision)
+    revision = service.arena(arena).revision
+    return Prediction(arena=arena, rows=rows, level=LEVEL, revision=revision, drawn_from=found.votes, age=found.age)
 
 
 @router.get("/arenas/{arena}/timeline", responses=refusals(404))
-def get_timeline(service: TheService, arena: AdminArena) -> Timeline:
+def get_timeline(service: TheService, arena: ReadArena) -> Timeline:
     """Votes and the share of exploration over time."""
 
     def show(state: ServiceState) -> Timeline:
@@ -111,7 +119,7 @@ def get_timeline(service: TheService, arena: AdminArena) -> Timeline:
 
 
 @router.get("/arenas/{arena}/asks/{ask}/explanation", responses=refusals(404))
-def explanation(service: TheService, arena: AdminArena, ask: AskPath) -> ExplanationInfo:
+def explanation(service: TheService, arena: ReadArena, ask: AskPath) -> ExplanationInfo:
     """Why a pair was chosen: utilities, probabilities and intervals."""
     decision = service.store.read(lambda state: state.arena(arena).decision(ask))
     computed = service.leaderboard(arena)
@@ -137,7 +145,7 @@ def explanation(service: TheService, arena: AdminArena, ask: AskPath) -> Explana
 
 
 @router.get("/arenas/{arena}/votes", response_class=Response, responses={**_FILES, **refusals(404)})
-def export(service: TheService, arena: AdminArena, format: Literal["csv", "parquet"] = "csv") -> Response:  # noqa: A002 - its name in the address
+def export(service: TheService, arena: ReadArena, format: Literal["csv", "parquet"] = "csv") -> Response:  # noqa: A002 - its name in the address
     """Every comparison, asked or imported, answered or not, as CSV or Parquet."""
     table = service.store.read(lambda state: table_of(state.arena(arena)))
     name = f'attachment; filename="{arena}.{format}"'

@@ -10,8 +10,7 @@ from duelist.core.checks import finite_array
 from duelist.core.errors import DuelistError
 from duelist.policies.codec import policy_from_mapping, to_mapping
 from duelist.policies.registry import duel_policies, policy_class, require_pairs
-from duelist.service.arena.identifiers import slug
-from duelist.service.arena.items import Item
+from duelist.service.arena.items import Item, slug
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.embedding import Embedder
 from duelist.service.errors import RefusedError, UnavailableError

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from duelist.service.arena.commands import Ask, Asked, Tell, Undo, shown_pair
 from duelist.service.arena.outcomes import Outcome, to_sides
 from duelist.service.http.answer_models import AnswerInfo, AskInfo, Candidate
-from duelist.service.http.dependencies import AskPath, TheService, VotedArena, refusals
+from duelist.service.http.dependencies import AskPath, TheService, VisitedArena, VotedArena, refusals
 from duelist.service.http.fast_route import FastRoute
 from duelist.service.http.request_models import NewAnswer, NewAsk, UndoRequest
 from duelist.service.state import ServiceState
@@ -30,7 +30,7 @@ async def ask(service: TheService, arena: VotedArena, body: NewAsk | None = None
 
 
 @router.get("/arenas/{arena}/asks/{ask}", responses=refusals(404))
-def get_ask(service: TheService, arena: VotedArena, ask: AskPath) -> AskInfo:
+def get_ask(service: TheService, arena: VisitedArena, ask: AskPath) -> AskInfo:
     """A pair that was asked for before, with its answer if there is one."""
 
     def find(state: ServiceState) -> Asked:

@@ -73,7 +73,7 @@ def explain(arena: Arena, decision: Decision, leaderboard: Leaderboard) -> Expla
     known = not np.isnan(drawn_first).any()
     drawn = (drawn_second, drawn_first) if decision.flipped else (drawn_first, drawn_second)
     sides = [
-        Side(number, drawn[side] if known else (), *interval(relative[:, side]), best.get(number, 0.0))
+        Side(number, drawn[side] if known else (), *interval(relative[:, side]), best.get(number) or 0.0)
         for side, number in enumerate(numbers)
     ]
     probability = None if np.isnan(decision.probability) else decision.probability

@@ -1,20 +1,23 @@
 """What the votes say about every item: draws from the posterior, and the leaderboard that follows from them.
 
-The posterior is that of the Bradley-Terry model with linear utilities, from the prior of the arena's policy and every win and
-tie that stands. It does not depend on how the pairs were chosen, so the leaderboard means the same under every policy.
+The posterior is that of `duelist.live.beliefs`, from the prior of the arena's policy and every win and tie that stands, those
+that can still be undone included. It does not depend on how the pairs were chosen, so the leaderboard means the same under
+every policy.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from duelist.core.streams import Streams
 from duelist.history.statistics import Statistics
+from duelist.live.beliefs import LEVEL as LEVEL
+from duelist.live.beliefs import Beliefs, Draws, probability_best
+from duelist.live.beliefs import posterior_draws as posterior_draws
 from duelist.posteriors.linear import LinearPotential
-from duelist.samplers.curvature import refresh_curvature, unknown_curvature
-from duelist.samplers.mala import MALA
 from duelist.service.arena.arena import Arena
 from duelist.service.arena.outcomes import SIGNS, Outcome
 from duelist.typing import FloatArray, IntArray
@@ -82,41 +85,89 @@ def _counted(arena: Arena) -> tuple[FloatArray, FloatArray, FloatArray]:
     return contrasts, totals, losses
 
 
-_CHAINS, _WARM_UP, _KEPT = 4, 40, 250
-LEVEL = 0.95
 _TAIL = (1.0 - LEVEL) / 2.0
 _WON = (Outcome.FIRST, Outcome.SECOND)
+
+
+class ArenaReader(Protocol):
+    """Asks something of an arena while nothing changes."""
+
+    def __call__(self, question: Callable[[Arena], Any], /) -> Any:
+        """The answer."""
+        ...
+
+
+class ArenaBeliefs:
+    """The draws of one arena, renewed as its votes grow.
+
+    Args:
+        seed: names the random numbers.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._beliefs = Beliefs(seed)
+        self._drawn_from: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    def draws(self, read: ArenaReader) -> Draws:
+        """The draws, renewed first if they are too old. Votes wait only while the counts are copied."""
+        dim, memory = read(lambda arena: (arena.learner.lane.dim, _memory(arena)))
+        return self._beliefs.draws(lambda _: read(self._news), lambda: read(self._potential), dim=dim, memory=memory)
+
+    def _news(self, arena: Arena) -> int:
+        """Answers that came, changed or were undone since the draws were made."""
+        now, before = _learnt_outcomes(arena), self._drawn_from
+        old = len(before)
+        return int((now[:old] != before).sum() + (now[old:] != Outcome.OPEN).sum())
+
+    def _potential(self, arena: Arena) -> LinearPotential:
+        self._drawn_from = _learnt_outcomes(arena)
+        return potential_of(arena, chains=1)
+
+
+def _learnt_outcomes(arena: Arena) -> npt.NDArray[np.int64]:
+    """The outcome of every decision, open where nothing is learnt from it."""
+    outcome = arena.log.column("outcome").astype(np.int64)
+    return np.where(np.isin(outcome, list(arena.spec.learnt_outcomes)), outcome, int(Outcome.OPEN))
+
+
+def _memory(arena: Arena) -> float:
+    """What the votes of an arena add up to."""
+    n, discount = arena.n_learnable, arena.learner.lane.policy.forgetting()
+    return float(n) if discount == 1.0 else (1.0 - discount**n) / (1.0 - discount)
 
 
 class LeaderboardInputs(NamedTuple):
     """All that the leaderboard needs of an arena, copied so that votes may go on while it is computed.
 
     Attributes:
-        potential: -log posterior.
+        draws: of the posterior.
         features: (n_items, dim) what each item is compared by.
+        known: (n_items,) whether an item has features: those of a request arena come with the first ask that offers it.
         active: (n_items,) 1 where an item is active.
         counts: (n_items, 5) shown, won, lost, tied, both bad.
-        seed: names the random numbers.
         revision: of the arena.
     """
 
-    potential: LinearPotential
+    draws: Draws
     features: FloatArray
+    known: npt.NDArray[np.bool_]
     active: IntArray
     counts: IntArray
-    seed: int
     revision: int
 
 
 class Rank(NamedTuple):
-    """One item's place. Utilities are in log-odds, relative to the mean of the active items."""
+    """One item's place. Utilities are in log-odds, relative to the mean of the active items.
+
+    Of an item without features nothing is known: its interval and its probability to be best are None.
+    """
 
     item: int
     active: bool
     utility: float
-    low: float
-    high: float
-    probability_best: float
+    low: float | None
+    high: float | None
+    probability_best: float | None
     win_rate: float
     shown: int
     wins: int
@@ -129,81 +180,64 @@ class Leaderboard(NamedTuple):
     """The ranks of all items, and the draws from the posterior behind them.
 
     Attributes:
-        theta: (draws, dim).
+        draws: theta, how many votes it was drawn from, and how many came since.
         ranks: active items by utility, then retired ones.
         revision: of the arena.
     """
 
-    theta: FloatArray
+    draws: Draws
     ranks: tuple[Rank, ...]
     revision: int
 
+    @property
+    def theta(self) -> FloatArray:
+        """(n_draws, dim)."""
+        return self.draws.theta
 
-def leaderboard_inputs(arena: Arena) -> LeaderboardInputs:
-    """Copy what `compute_leaderboard` needs."""
+
+def leaderboard_inputs(arena: Arena, draws: Draws | None = None) -> LeaderboardInputs:
+    """Copy what `compute_leaderboard` needs; without draws they are made from scratch."""
     n_items = len(arena.table.items)
     everyone, learner = tuple(range(n_items)), arena.learner
+    known = np.ones(n_items, dtype=bool)
     if learner.request_features is not None:
         features = learner.request_features.means(everyone)
+        known = np.array([learner.request_features.counts.get(n, 0) > 0 for n in everyone], dtype=bool)
     else:
         features = arena.table.features(everyone, learner.lane.dim)
     active = np.zeros(n_items, dtype=np.int64)
     active[list(arena.table.active)] = 1
-    potential = potential_of(arena, chains=_CHAINS)
-    return LeaderboardInputs(potential, features, active, _counts(arena), arena.spec.seed, arena.revision)
+    if draws is None:
+        draws = Draws(posterior_draws(potential_of(arena, chains=1), arena.spec.seed), arena.n_learnable, 0)
+    return LeaderboardInputs(draws, features, known, active, _counts(arena), arena.revision)
 
 
 def compute_leaderboard(inputs: LeaderboardInputs) -> Leaderboard:
-    """Sample the posterior and rank the items."""
-    theta = posterior_draws(inputs.potential, inputs.seed)
-    utilities = theta @ inputs.features.T
-    playing = np.flatnonzero(inputs.active)
-    utilities = utilities - utilities[:, playing].mean(axis=1, keepdims=True)
-    best = np.bincount(playing[utilities[:, playing].argmax(axis=1)], minlength=len(inputs.active)) / len(theta)
+    """Rank the items by the draws."""
+    utilities, n_items, known = inputs.draws.theta @ inputs.features.T, len(inputs.active), inputs.known
+    playing = np.flatnonzero(inputs.active * known)
+    best = np.zeros(n_items)
+    if len(playing):
+        utilities = utilities - utilities[:, playing].mean(axis=1, keepdims=True)
+        best[playing] = probability_best(utilities[:, playing])
     low, high = np.quantile(utilities, [_TAIL, 1.0 - _TAIL], axis=0)
-    mean = utilities.mean(axis=0)
+    mean = np.where(known, utilities.mean(axis=0), 0.0)
     rates = _win_rates(utilities, playing)
-    order = sorted(range(len(mean)), key=lambda n: (not inputs.active[n], -mean[n], n))
+    order = sorted(range(n_items), key=lambda n: (not inputs.active[n], not known[n], -mean[n], n))
     ranks = tuple(
         Rank(
             n,
             bool(inputs.active[n]),
             float(mean[n]),
-            float(low[n]),
-            float(high[n]),
-            float(best[n]),
-            float(rates[n]),
+            float(low[n]) if known[n] else None,
+            float(high[n]) if known[n] else None,
+            float(best[n]) if known[n] else None,
+            float(rates[n]) if known[n] else 0.5,
             *(int(c) for c in inputs.counts[n]),
         )
         for n in order
     )
-    return Leaderboard(theta, ranks, inputs.revision)
-
-
-def predict(theta: FloatArray, features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean, low, high and probability of being best, each (n,), of features (n, dim) under draws theta (draws, dim)."""
-    utilities = theta @ features.T
-    utilities = utilities - utilities.mean(axis=1, keepdims=True)
-    low, high = np.quantile(utilities, [_TAIL, 1.0 - _TAIL], axis=0)
-    best = np.bincount(utilities.argmax(axis=1), minlength=len(features)) / len(theta)
-    return utilities.mean(axis=0), low, high, best
-
-
-def posterior_draws(potential: LinearPotential, seed: int) -> FloatArray:
-    """(draws, dim) from the posterior by preconditioned MALA, chains started at draws of the normal approximation."""
-    streams = Streams(seed, [0])
-    dim = potential.dim
-    sampler = MALA(steps=4)
-    curvature = refresh_curvature(unknown_curvature(1, dim), potential)
-    noise = streams.generator("leaderboard", 0).standard_normal((1, _CHAINS, dim))
-    chains = sampler.start(potential.prior, streams, chains=_CHAINS, dim=dim)
-    chains = chains._replace(position=curvature.mode[:, None] + noise @ curvature.whitener[0], curvature=curvature)
-    kept = np.empty((_KEPT, _CHAINS, dim))
-    for call in range(_WARM_UP + _KEPT):
-        chains = sampler.advance(potential, chains, streams, call)
-        if call >= _WARM_UP:
-            kept[call - _WARM_UP] = chains.position[0]
-    return kept.reshape(-1, dim)
+    return Leaderboard(inputs.draws, ranks, inputs.revision)
 
 
 def interval(values: FloatArray) -> tuple[float, float, float]:

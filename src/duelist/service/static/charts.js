@@ -7,13 +7,14 @@ const EDGE = { left: 46, right: 8, top: 12, bottom: 26 };
 
 // One scale for all rows, so that their bars can be compared; zero is the mean of the active items.
 export function scaleOf(rows) {
-  const low = Math.min(0, ...rows.map((row) => row.low));
-  const high = Math.max(0, ...rows.map((row) => row.high));
+  const low = Math.min(0, ...rows.map((row) => row.low ?? 0));
+  const high = Math.max(0, ...rows.map((row) => row.high ?? 0));
   const margin = 0.04 * (high - low || 1);
   return { low: low - margin, high: high + margin };
 }
 
 export function intervalBar(row, scale) {
+  if (row.low === null) return "not offered yet";
   const x = (value) => (240 * (value - scale.low)) / (scale.high - scale.low);
   const words = `${row.utility.toFixed(2)}, between ${row.low.toFixed(2)} and ${row.high.toFixed(2)}`;
   return svg(

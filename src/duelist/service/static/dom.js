@@ -36,6 +36,7 @@ export const percent = (share) => `${(100 * share).toFixed(0)}\u00a0%`;
 
 // "certain" must not appear as 100 % when it is 99.7 %.
 export function certainty(share) {
+  if (share === null) return "–";
   if (share > 0.995) return "over 99\u00a0%";
   if (share < 0.005) return "under 1\u00a0%";
   return percent(share);
