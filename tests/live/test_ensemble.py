@@ -7,10 +7,10 @@ import pytest
 
 from duelist.core.errors import NonFiniteError
 from duelist.history.statistics import Statistics
+from duelist.live import ensemble as ensembles
 from duelist.live.ensemble import renew_ensemble, start_ensemble
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
-from duelist.samplers import ensemble as ensembles
 from duelist.samplers.diagnostics import PoorSamplingWarning
 from duelist.typing import FloatArray
 

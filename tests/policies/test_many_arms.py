@@ -130,8 +130,9 @@ def test_favourites_are_those_of_the_whole_table() -> None:
         best, second, *_ = np.argsort(-column, kind="stable")
         table[best, second] += 1
     for i in range(6):
-        assert favourites.times_best(i) == table[i].sum()
-        assert [favourites.times_behind(i, j) for j in range(6)] == table[i].tolist()
+        likes = favourites.best == i
+        assert likes.sum() == table[i].sum()
+        assert [int((likes & (favourites.second == j)).sum()) for j in range(6)] == table[i].tolist()
 
 
 def test_the_share_of_arms_that_came_back_is_the_same_in_blocks_and_close_from_a_sample() -> None:

@@ -195,7 +195,12 @@ class Replica(Generic[State]):
             self._broken = True  # until it is clear that everything went well
             position = turn.append(*event)
             record = Record(position, *event)
-            rewritten = self._apply(turn, record)
+            # As in `_apply`, written out: the journal calls up from one place for a command.
+            rewritten = self._rewriting is not None and self._rewriting.rewrites(record)
+            if rewritten and self._rewriting is not None:
+                self._state = self._rewriting.rewrite(turn.read, record)
+            else:
+                self._fold.apply(self._state, record)
             reply = command.reply(self._state, event)
             self._position, self._broken = position, False
             self._events += 1
@@ -216,13 +221,11 @@ class Replica(Generic[State]):
                 self._replayed += 1
             self._broken = False
 
-    def _apply(self, turn: Turn, record: Record) -> bool:
-        """Apply an event, and say whether that took all events before it."""
+    def _apply(self, turn: Turn, record: Record) -> None:
         if self._rewriting is not None and self._rewriting.rewrites(record):
             self._state = self._rewriting.rewrite(turn.read, record)
-            return True
-        self._fold.apply(self._state, record)
-        return False
+        else:
+            self._fold.apply(self._state, record)
 
     def _rebuild(self, turn: Turn) -> None:
         self._broken = True

@@ -251,14 +251,18 @@ class Foresight(Policy[ForesightState]):
             batches=_BATCHES[remaining > _BATCHES],
             different=settings.different,
         )
-        mixture = expect_answers(scales.mixture, pending) if pending else scales.mixture
-        foresight_lanes(decision, candidates, np.ascontiguousarray(before), mixture, rule)
+        foresight_lanes(decision, candidates, np.ascontiguousarray(before), scales.mixture, rule)
         state = state._replace(
             asked=state.asked + 1,
             scales=scales,
             arms=OfferedArms(candidates.columns, digest, settled, state.arms.gained + decision.gained),
             info=state.info._replace(explored=state.info.explored + (settled < 0)),
         )
+        if pending:
+            # A decision of its own: the state must not depend on who has answered by now.
+            expected = expect_answers(scales.mixture, pending)
+            decision = Decision(*new_pairs(finite.lanes), settled.copy(), np.empty((finite.lanes, 3)))
+            foresight_lanes(decision, candidates, np.ascontiguousarray(before), expected, rule)
         return duels_between(finite, decision.first, decision.second), state
 
     def _rounds_left(self, state: ForesightState) -> int:

@@ -39,14 +39,6 @@ class Favourites(NamedTuple):
     best: IntArray
     second: IntArray
 
-    def times_best(self, arm: int) -> int:
-        """How many draws like this arm best."""
-        return int((self.best == arm).sum())
-
-    def times_behind(self, first: int, second: int) -> int:
-        """How many draws like the first arm best, and the second behind it."""
-        return int(((self.best == first) & (self.second == second)).sum())
-
 
 def count_favourites(utilities: FloatArray) -> Favourites:
     """The best two rows of utilities (n_arms, draws) in every draw.
@@ -81,9 +73,10 @@ def pair_probability(favourites: Favourites, first: int, second: int, same_arm: 
         0.5
     """
     draws, n_arms = float(len(favourites.best)), favourites.n_arms
-    best_first, best_second = float(favourites.times_best(first)), float(favourites.times_best(second))
-    share_first, share_second = ((best + 0.5) / (draws + 0.5 * n_arms) for best in (best_first, best_second))
-    behind = favourites.times_behind(first, second)
+    likes_first = favourites.best == first
+    best_first, best_second = float(likes_first.sum()), float((favourites.best == second).sum())
+    share_first, share_second = (best_first + 0.5) / (draws + 0.5 * n_arms), (best_second + 0.5) / (draws + 0.5 * n_arms)
+    behind = int((likes_first & (favourites.second == second)).sum())
     if same_arm == "allow":
         return share_first * share_second
     if first == second:
