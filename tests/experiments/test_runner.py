@@ -109,7 +109,7 @@ def test_a_bad_part_is_reported_and_computed_again(damage: str, tmp_path: Path, 
         victim = victim.with_name(victim.name.split("-")[0] + "-" + other.name.split("-")[1])
         victim.write_bytes(other.read_bytes())
     else:
-        monkeypatch.setattr(parts, "code_digest", lambda _policy: "0123456789abcdef")
+        monkeypatch.setattr(parts, "code_digest", lambda *_: "0123456789abcdef")
     again = run_spec(spec, tmp_path, workers=2, progress=False)
     assert again.path.read_bytes() == expected
     assert any(problem.startswith(victim.name) and "computed again" in problem for problem in again.problems)

@@ -16,6 +16,7 @@ from tests.support.golden_files import (
     assert_same_state,
     assert_stands_at,
     facts,
+    let_chains_not_jump,
     play,
     policy_of,
     settings_of,
@@ -28,9 +29,7 @@ JOURNALS: dict[str, Any] = facts("journals")["journals"]
 
 @pytest.fixture
 def chains_do_not_jump(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chains of 0.1.0 did not jump between peaks; those of today do, which is the one change of what they draw."""
-    for module in ("mala", "polya_gamma"):
-        monkeypatch.setattr(f"duelist.samplers.{module}.visit_peaks", lambda peaks, *_: peaks)
+    let_chains_not_jump(monkeypatch)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from duelist.journal.sqlite import SQLiteJournal
 from duelist.service.app import create_app
 from duelist.service.bootstrap import first_key
 from duelist.service.store import Store
+from tests.support.golden_files import let_chains_not_jump
 from tests.support.services import GENEROUS
 
 FOLDER = Path(__file__).parents[1] / "data" / "v0.1.0"
@@ -36,6 +37,10 @@ FROM_DRAWS = {
     "win_rate": 0.1,
     "probability_left_wins": 0.1,
 }
+
+
+# Foresight chooses by another rule since 0.2.0: its arena is read and played on, and what it asks then is not compared.
+OTHER_RULE = {"by-foresight"}
 
 
 class Front:
@@ -75,7 +80,15 @@ class Front:
 
 @pytest.fixture(scope="module", params=["from its snapshot", "replayed from the first event"])
 def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
-    path = tmp_path_factory.mktemp("golden") / "service.db"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        let_chains_not_jump(monkeypatch)
+        # At 0.1.0 policies did not know which questions were open.
+        monkeypatch.setattr("duelist.service.arena.learner.FRESH_QUESTIONS", 0)
+        monkeypatch.setattr("duelist.service.state.FRESH_QUESTIONS", 0)
+        yield from _service(request, tmp_path_factory.mktemp("golden") / "service.db")
+
+
+def _service(request: pytest.FixtureRequest, path: Path) -> Iterator[Front]:
     path.write_bytes(gzip.decompress((FOLDER / GOLDEN["file"]).read_bytes()))
     replayed = GOLDEN["replayed_at_restart"]
     if request.param == "replayed from the first event":
@@ -126,8 +139,10 @@ def test_the_service_says_what_0_1_0_said_and_goes_on_with_the_same_pairs(front:
             ask = front.call("POST", f"/arenas/{step['arena']}/asks", step["body"])
             event = front.last_ask()
             asks[step["arena"], event["number"]] = ask
-            assert sorted([ask["left"]["item"], ask["right"]["item"]]) == step["pair"]
             assert ask["asked_at"] == step["asked_at"]
+            if step["arena"] in OTHER_RULE:
+                continue
+            assert sorted([ask["left"]["item"], ask["right"]["item"]]) == step["pair"], step["arena"]
             written = {name: event[name] for name in step["event"]}
             assert same(written, step["event"], leave_out=(*ESTIMATES, "stream")), f"{written} instead of {step['event']}"
             if step["arena"] != "by-colstim":  # 0.1.0 wrote the number of the ask there, imports included
@@ -139,12 +154,17 @@ def test_the_service_says_what_0_1_0_said_and_goes_on_with_the_same_pairs(front:
                 front.call("POST", f"{path}/undo", voter)
                 continue
             sides = {ask["left"]["item"]: "left", ask["right"]["item"]: "right"}
-            told = front.call("PUT", f"{path}/answer", {"outcome": sides.get(step["verdict"], step["verdict"]), **voter})
+            verdict = sides.get(step["verdict"], step["verdict"])
+            if step["arena"] in OTHER_RULE and verdict not in ("left", "right", "tie", "both_bad", "skip"):
+                verdict = "left"
+            told = front.call("PUT", f"{path}/answer", {"outcome": verdict, **voter})
             assert told["undo_until"] == step["undo_until"]
         else:
             front.call(step["do"], step["path"], step["body"])
     end = GOLDEN["at_end"]
     assert front.call("GET", "/arenas") == end["arenas"]
     for arena, seen in end["of"].items():
+        if arena in OTHER_RULE:
+            continue
         assert same(front.call("GET", f"/arenas/{arena}/leaderboard"), seen["leaderboard"])
         assert same(front.call("GET", f"/arenas/{arena}/timeline"), seen["timeline"], leave_out=ESTIMATES)

@@ -85,13 +85,12 @@ def excess_energy(terms: LinearTerms, curvature: Curvature, position: FloatArray
 
     A draw is about dim / 2 above its own peak; a chain that stands in the wrong one is above by as much as that is higher. The
     descents start from every arm of a single set, else from `_CHECKED` directions, whatever the sampler knows of peaks.
+    0 without a tilt: there is one peak then.
     """
-    values = np.empty(position.shape[:2])
-    evaluate(position, terms, values, np.empty_like(position))
+    values = np.zeros(position.shape[:2])
     if terms.tilt is None:
-        best, mode = np.empty((len(values), 1)), np.ascontiguousarray(curvature.mode[:, None])
-        evaluate(mode, terms, best, np.empty_like(mode))
-        return values - best
+        return values
+    evaluate(position, terms, values, np.empty_like(position))
     slopes = _start_slopes(terms, curvature.mode)
     if len(terms.tilt.repeats) > 1:
         slopes = np.ascontiguousarray(slopes[:, :, :: -(-slopes.shape[2] // _CHECKED)])
