@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import ast
+import gc
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from numba.core import runtime
+from numba.core.dispatcher import Dispatcher
 
 import duelist
+from tests.conformance.rows import ROWS, Row
 
 SOURCES = sorted(Path(duelist.__file__).parent.rglob("*.py"))
-MARKS = {"entry", "inner", "inlined", "reduction"}
+MARKS = {"entry", "inner", "maker", "inlined", "reduction"}
 
 LISTEN = """
 import json
@@ -75,6 +80,55 @@ def test_what_only_kernels_call_has_no_door_from_python() -> None:
     from_python = set().union(*called.values())
     doors = [(path.name, name) for path, name, mark in compiled_functions() if mark == "entry" and name not in from_python]
     assert doors == [], "mark these as parts: a door from Python takes longer to compile than the part itself"
+
+
+numba_memory: Any = runtime
+
+
+def returns_arrays(compiled: Any) -> bool:
+    """Whether a compiled function returns arrays in any of the forms it was compiled for."""
+    return any("Array" in repr(form.signature.return_type) for form in compiled.overloads.values())
+
+
+def test_parts_that_borrow_arrays_call_no_part_that_makes_them() -> None:
+    # What a maker returns is counted, and a part that counts nothing would never give it back.
+    marks = {name: mark for _, name, mark in compiled_functions()}
+    makers = {name for name, mark in marks.items() if mark in {"maker", "entry"}} - {"pull_into_ball"}
+    wrong = [
+        (path.name, node.name, child.func.id)
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and mark_of(node) in {"inner", "reduction"}
+        for child in ast.walk(node)
+        if isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id in makers
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.learns and not row.compiled_by_jax], ids=lambda row: row.name)
+def test_kernels_give_back_every_array_they_make_and_no_other(row: Row) -> None:
+    environment = duelist.LinearDuels(dim=3, arms=4)
+
+    def play() -> None:
+        duelist.simulate(row.policy, environment, rounds=12, trials=2, seed=0, workers=1)
+
+    play()
+    numba_memory._nrt_python.memsys_enable_stats()
+    gc.collect()
+    before = numba_memory.rtsys.get_allocation_stats()
+    play()
+    gc.collect()
+    after = numba_memory.rtsys.get_allocation_stats()
+    made, given_back = after.mi_alloc - before.mi_alloc, after.mi_free - before.mi_free
+    assert made == given_back > 0, "a part that is not marked as a maker makes or returns an array"
+    borrowing = [
+        name
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith("duelist.kernels")
+        for name, found in vars(module).items()
+        if isinstance(found, Dispatcher) and found.targetoptions.get("_nrt") is False and returns_arrays(found)
+    ]
+    assert borrowing == []
 
 
 @pytest.mark.slow

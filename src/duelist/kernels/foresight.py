@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.kernels.actions import TIE, pick_arm, smallest_into, sort_into, utilities_into
-from duelist.kernels.compile import entry, inner
+from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane, loss_and_slopes
 from duelist.kernels.pairs import MAX_ITERATIONS, TOLERANCE, Candidates, DuelCounts, measure_arms
@@ -60,7 +60,7 @@ class Envelope(NamedTuple):
     cuts: FloatArray  # (n,) where each begins
 
 
-@inner
+@maker
 def new_envelope(n: int) -> Envelope:
     """Working memory for n lines."""
     return Envelope(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n))
@@ -123,7 +123,7 @@ class View(NamedTuple):
     mean: FloatArray  # (n_arms,) utilities averaged over the mixture
 
 
-@inner
+@maker
 def new_view(n_ridges: int, dim: int, n_arms: int) -> View:
     """Working memory for so many arms."""
     return View(np.empty((n_ridges, n_arms)), np.empty((n_ridges, dim, n_arms)), np.empty(n_arms))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from duelist.kernels.actions import first_maximum, utilities_into
-from duelist.kernels.compile import entry, inner
+from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower, lower_times, lower_transposed_times, solve_cholesky
 from duelist.kernels.logistic import Likelihood, add_loss_gradient, add_loss_hessian, counts_of_lane, fit_lane, lose_chance
 from duelist.kernels.philox import RandomSource, fill_normals, first_block
@@ -167,7 +167,7 @@ def _solve_logit(start: float, spread: float, total: float, lost: float) -> floa
     return u
 
 
-@inner
+@maker
 def _add_best_slopes(slope: FloatArray, mean: FloatArray, lane: int, tilt: Tilt | None) -> None:
     """Add the slope of the Feel-Good maximum at the mean."""
     if tilt is None:
@@ -184,7 +184,7 @@ def _add_best_slopes(slope: FloatArray, mean: FloatArray, lane: int, tilt: Tilt 
             slope[i] += tilt.ball_reach * mean[i] / length
 
 
-@inner
+@maker
 def _absorb_contrast(
     mean: FloatArray, precision: FloatArray, factor: FloatArray, lane: int, p: int, likelihood: Likelihood
 ) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.kernels.compile import entry, inner
+from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import lower_times, lower_transposed_times
 from duelist.kernels.linalg.vectors import copy_into
 from duelist.kernels.logistic import Likelihood, lose_chance
@@ -85,7 +85,7 @@ def _step(
             theta[i] += move[i]
 
 
-@inner
+@maker
 def _of_lane(whitener: FloatArray | None, lane: int) -> FloatArray | None:
     if whitener is None:
         return None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.kernels.actions import TIE, best_from, favoured_partner, order_pair, pick_arm, tie_floor
-from duelist.kernels.compile import entry, inner
+from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane
 from duelist.kernels.pairs import (
@@ -65,7 +65,7 @@ class Layer(NamedTuple):
     active: BoolArray  # (n_arms,) arms that no lower layer dropped
 
 
-@inner
+@maker
 def new_layer(dim: int, n_arms: int) -> Layer:
     """Working memory for so many arms."""
     return Layer(

@@ -17,7 +17,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from duelist.kernels.actions import utilities_into
-from duelist.kernels.compile import entry, inlined, inner
+from duelist.kernels.compile import entry, inlined, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, lower_times, lower_transposed_times, solve_cholesky
 from duelist.kernels.linalg.vectors import dot, total_of, two_dots
 from duelist.typing import FloatArray, IntArray
@@ -283,7 +283,7 @@ class Secants(NamedTuple):
     alphas: FloatArray
 
 
-@inner
+@maker
 def new_secants(whitener: FloatArray, newest: FloatArray, theta: FloatArray, most: int) -> Secants:
     """Nothing but the curvature of before and the newest contrast (dim,), weighed at theta."""
     dim = theta.shape[0]

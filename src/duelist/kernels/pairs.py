@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.kernels.actions import TIE, best_from, favoured_partner, order_pair, pick_arm, pick_pair, tie_floor, utilities_into
-from duelist.kernels.compile import entry, inner
+from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, extend_whitener, invert_lower
 from duelist.kernels.linalg.vectors import dot
 from duelist.kernels.logistic import LaneCounts, fit_lane, follow_lane, lose_chance
@@ -375,7 +375,7 @@ _TOLERANCE = 1e-9  # an ascent that gains less than this, relative to the width,
 _ROOT_STEPS = 60  # halvings: the root to sixteen digits of its bracket
 
 
-@inner
+@maker
 def project_on_cone(out: FloatArray, vector: FloatArray, axes: FloatArray, bends: FloatArray) -> None:
     """The projection of `vector` on the cone { x : x^T W x <= 0, x_1 >= 0 }, W = axes diag(bends) axes^T with bends[0] < 0.
 
@@ -415,7 +415,7 @@ def project_on_cone(out: FloatArray, vector: FloatArray, axes: FloatArray, bends
             out[i] += axes[i, k] * g[k]
 
 
-@inner
+@maker
 def _farther(
     out: FloatArray, point: FloatArray, pull: FloatArray, axes: FloatArray, bends: FloatArray, radius: float, work: FloatArray
 ) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.kernels.compile import entry, inner
+from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower, lower_times, lower_transposed_times
 from duelist.kernels.linalg.vectors import copy_into, copy_rows_into
 from duelist.kernels.logistic import add_loss_hessian, counts_of_lane
@@ -72,7 +72,7 @@ class Workspace(NamedTuple):
     rows: FloatArray  # (2, n)
 
 
-@inner
+@maker
 def _workspace(dim: int, terms: LinearTerms) -> Workspace:
     return Workspace(
         np.empty(dim),

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba import types, uint64
 from numba.extending import intrinsic
 
-from duelist.kernels.compile import entry, inner
+from duelist.kernels.compile import entry, inner, maker
 from duelist.typing import FloatArray, IntArray, Keys
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
@@ -140,7 +140,7 @@ class RandomStream(NamedTuple):
     buffer: FloatArray  # (4,)
 
 
-@inner
+@maker
 def open_stream(key: Keys, round_: int, substream: int) -> RandomStream:
     """The stream at its beginning."""
     place = np.empty(2, dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.kernels.actions import first_maximum, utilities_into
-from duelist.kernels.compile import entry, inner
+from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.logistic import Likelihood, add_weighted_columns, loss_and_slopes, slopes_alone
 from duelist.typing import FloatArray
 
@@ -218,7 +218,7 @@ def most_arms(tilt: Tilt | None) -> int:
     return arms
 
 
-@inner
+@maker
 def scratch_for(terms: LinearTerms) -> FloatArray:
     """Working memory large enough for any lane."""
     rows, arms = terms.likelihood.contrasts.shape[2], most_arms(terms.tilt)

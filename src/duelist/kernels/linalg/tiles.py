@@ -29,7 +29,7 @@ from numba.core import types
 from numba.extending import get_cython_function_address, intrinsic
 from numba.np.numpy_support import carray as _carray
 
-from duelist.kernels.compile import address_for_c, inner
+from duelist.kernels.compile import address_for_c, inner, maker
 from duelist.kernels.linalg.vectors import dot
 from duelist.typing import FloatArray
 
@@ -194,7 +194,7 @@ def _copy_tile(out: FloatArray, tile: FloatArray) -> None:
             out[i, j] = tile[i, j]
 
 
-@inner
+@maker
 def _cut_lower(matrix: FloatArray) -> FloatArray:
     """The tiles (n_tiles, TILE, TILE) of the lower triangle."""
     dim = matrix.shape[0]
@@ -253,7 +253,7 @@ def _invert_tile(inverse: FloatArray, tile: FloatArray) -> None:
         inverse[i, i] = 1.0 / tile[i, i]
 
 
-@inner
+@maker
 def _cholesky(factor: FloatArray, matrix: FloatArray) -> bool:
     """Lower Cholesky factor of `matrix`, zeros above it; False, and `factor` as it was, if it is not positive definite."""
     tiles = _cut_lower(matrix)
@@ -275,7 +275,7 @@ def _cholesky(factor: FloatArray, matrix: FloatArray) -> bool:
     return True
 
 
-@inner
+@maker
 def _invert(inverse: FloatArray, lower: FloatArray) -> None:
     """Inverse of a lower triangular matrix, zeros above it.
 
