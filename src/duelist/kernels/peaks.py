@@ -34,6 +34,7 @@ SHORT = 4.0  # squared distance below which no search is made, with room for a l
 # promised little (see `_promise`), so half of what is asked for elsewhere is enough there.
 _FAR = 100.0  # squared distance, in widths
 _ALONG = 8  # points between two peaks at which the barrier is measured
+_LOST = 40.0  # nats below the largest from which a term of a sum changes no digit of it
 _NEGLIGIBLE = 8.0  # nats below the heaviest peak from which a peak is left out: it holds one draw in three thousand
 
 
@@ -430,22 +431,25 @@ def slopes_at_lanes(points: FloatArray, terms: LinearTerms, slopes: FloatArray) 
 
 @inner
 def _log_proposal(theta: FloatArray, lane: int, chain: int, peaks: Peaks, work: FloatArray) -> float:
-    """Logarithm of the density that jumps propose from; work is (2, dim) scratch."""
+    """Logarithm of the density that jumps propose from; work is (dim,) scratch."""
     dim = theta.shape[0]
     highest, total = -math.inf, 0.0
     for k in range(peaks.n_peaks[lane, chain]):
-        # The whitener is the inverse of L, and the density needs |L^T (theta - centre)|^2: solved by substitution.
-        squared, log_det = 0.0, 0.0
-        whitener = peaks.whitener[lane, chain, k]
-        # x = W^T y with y = L^T (theta - centre): back substitution on the upper triangle W^T.
+        # What a peak holds over its volume is its height. The density needs |L^T (theta - centre)|^2, and the whitener W is the
+        # inverse of L: x = W^T y is solved for y from the last entry on.
+        whitener, height, squared = peaks.whitener[lane, chain, k], -peaks.energy[lane, chain, k], 0.0
+        enough = TAIL * math.expm1((height - highest + _LOST) / (0.5 * (dim + TAIL)))
         for i in range(dim - 1, -1, -1):
             rest = theta[i] - peaks.centre[lane, chain, k, i]
             for j in range(i + 1, dim):
                 rest -= whitener[j, i] * work[j]
             work[i] = rest / whitener[i, i]
             squared += work[i] * work[i]
-            log_det += math.log(whitener[i, i])
-        term = peaks.log_weight[lane, chain, k] - log_det - 0.5 * (dim + TAIL) * math.log1p(squared / TAIL)
+            if squared > enough:
+                break
+        if squared > enough:
+            continue
+        term = height - 0.5 * (dim + TAIL) * math.log1p(squared / TAIL)
         if term > highest:
             total = total * math.exp(highest - term) + 1.0
             highest = term
@@ -472,11 +476,11 @@ def _pick(weights: FloatArray, n: int, u: float) -> int:
 
 @entry
 def jump_lanes(
-    position: FloatArray, terms: LinearTerms, source: RandomSource, tries: int, peaks: Peaks, accepted: FloatArray
+    position: FloatArray, terms: LinearTerms, source: RandomSource, tries: IntArray, peaks: Peaks, accepted: FloatArray
 ) -> None:
-    """Propose `tries` jumps to every chain with more than one peak; accepted (lanes, chains) counts those that were taken.
+    """Propose tries (lanes,) jumps to every chain with more than one peak; accepted (lanes, chains) counts those taken.
 
-    Where there is one peak, `accepted` is NaN.
+    Where there is one peak, or no try, `accepted` is NaN.
     """
     lanes, chains, dim = position.shape
     scratch, work = scratch_for(terms), np.empty(dim)
@@ -484,14 +488,15 @@ def jump_lanes(
     for lane in range(lanes):
         for chain in range(chains):
             n = peaks.n_peaks[lane, chain]
-            accepted[lane, chain] = math.nan if n < 2 else 0.0
-            if n < 2:
+            if n < 2 or tries[lane] == 0:
+                accepted[lane, chain] = math.nan
                 continue
+            accepted[lane, chain] = 0.0
             theta = position[lane, chain]
             stream = open_stream(source.keys[lane], source.round_, source.first_substream + chain)
             current = -value_and_gradient(gradient, theta, lane, chain, terms, scratch)
             current -= _log_proposal(theta, lane, chain, peaks, work)
-            for _ in range(tries):
+            for _ in range(tries[lane]):
                 k = _pick(peaks.log_weight[lane, chain], n, uniform(stream))
                 stream.place[0], u = fill_normals(noise, stream.key, stream.place[0], stream.round_, stream.substream)
                 tail = 0.0

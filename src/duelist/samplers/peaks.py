@@ -17,12 +17,15 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import stored
 from duelist.kernels.peaks import SHORT, Peaks, SearchRule, follow_lanes, jump_lanes, search_lanes, slopes_at_lanes
 from duelist.kernels.philox import RandomSource
-from duelist.kernels.potential import LinearTerms, evaluate
+from duelist.kernels.potential import LinearTerms, Tilt, evaluate
 from duelist.samplers.curvature import Curvature
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 MOST_PEAKS = 64
-TRIES = 8  # jumps proposed per round
+TRIES = 8  # jumps proposed per visit
+# Where the heaviest peak holds more than this share, and the tilt of this many duels moves less than this many nats, there are
+# as many duels between two visits. But for the tilt what the others hold is a martingale: it seldom grows tenfold in between.
+_SETTLED, _PATIENCE, _HARDLY = 0.99, 8, 0.1
 _CHECKED = 8  # starts of the check where there are many sets
 # If the likelihood were quadratic, a peak would be as high as the main one at a promise of 2, and there would be none below 1.
 # In histories that FGTS plays, every peak that held a thousandth behind a barrier of two nats promised more than 1.6.
@@ -40,7 +43,7 @@ class PeakState(NamedTuple):
         energy: (lanes, chains, most) the potential there.
         n_peaks: (lanes, chains) how many are in use.
         searched: (lanes,) number of duels at the last search; -1 for never.
-        followed: (lanes,) number of duels when the peaks were last brought up to date.
+        next_visit: (lanes,) number of duels from which the peaks are brought up to date again.
         accepted: (lanes, chains) jumps taken so far.
         proposed: (lanes, chains) jumps proposed so far.
     """
@@ -51,7 +54,7 @@ class PeakState(NamedTuple):
     energy: FloatArray
     n_peaks: IntArray
     searched: IntArray
-    followed: IntArray
+    next_visit: IntArray
     accepted: FloatArray
     proposed: FloatArray
 
@@ -60,7 +63,7 @@ def no_peaks(lanes: int, chains: int, dim: int) -> PeakState:
     """Nothing searched for yet."""
     counters = np.zeros((lanes, chains))
     never = np.full(lanes, -1, dtype=np.int64)
-    return PeakState(*_room(lanes, chains, 0, dim), searched=never, followed=never, accepted=counters, proposed=counters)
+    return PeakState(*_room(lanes, chains, 0, dim), searched=never, next_visit=never, accepted=counters, proposed=counters)
 
 
 def _room(lanes: int, chains: int, most: int, dim: int) -> Peaks:
@@ -111,8 +114,7 @@ def _start_slopes(terms: LinearTerms, mode: FloatArray) -> FloatArray:
     if tilt is None:
         raise InvalidInputError("a posterior without a Feel-Good tilt has one peak; there is nothing to search for.")
     lanes, chains, dim = tilt.adversary.shape
-    others = tilt.ball_reach > 0.0 or tilt.spread.shape[1] or len(tilt.shape_repeats)
-    if len(tilt.repeats) == 1 and not others:
+    if _is_one_list(tilt):
         arms = tilt.sets[:, 0].transpose(0, 2, 1)
         held = tilt.mu[:, None, None, None] * (tilt.adversary[:, :, None] - tilt.repeats[0] * arms[:, None])
         return np.ascontiguousarray(held)  # another layout would be another compilation
@@ -149,44 +151,78 @@ def visit_peaks(
     """
     if terms.tilt is None or not (renewed or state.centre.shape[2] or state.searched[0] < 0):
         return state
-    seen, searched = curvature.observations, state.searched
-    # A new search comes with a new curvature. While there is one peak it finds no second as a rule, and waits for a tenth more.
-    wait = np.where(state.n_peaks.max(axis=1) > 1, 0, searched // 10)
-    due = (terms.tilt.mu > 0.0) & ((searched < 0) | (searched > seen) | (searched + wait < seen))
-    tilt = terms.tilt
-    if due.any() and tilt.sets.shape[1] == 1 and not (tilt.ball_reach > 0.0 or tilt.spread.shape[1] or len(tilt.shape_repeats)):
-        # The first duels with a fixed set cannot tilt so far that a search would look any further.
-        longest = np.linalg.norm(tilt.sets[:, 0], axis=1).max(axis=1) * np.linalg.norm(curvature.whitener, axis=(1, 2))
-        due &= (2.0 * tilt.mu * observations * longest) ** 2 >= SHORT
-    if due.any():
-        slopes = _start_slopes(terms, curvature.mode)
-        found = _search(terms, curvature, due, slopes, SearchRule(_PROMISE, barrier))
-        state = _merge(found, state, due, seen)
-    if state.centre.shape[2] == 0:
+    if renewed or state.searched.min() < 0:
+        state = _search_again(state, curvature, observations, terms, barrier)
+    # A chain that asks again before there is another answer jumps all the same, unless it has time.
+    visited = observations >= state.next_visit - 1
+    if state.centre.shape[2] == 0 or not visited.any():
         return state
     # Under a strong tilt one duel can move a hundred nats from one peak to another.
-    moved = state.followed != observations
+    moved = observations >= state.next_visit
     if moved.any():
         centre, whitener, log_weight, energy = (array.copy() for array in state[:4])
         follow_lanes(terms, _untilted(terms), moved, Peaks(centre, whitener, log_weight, energy, state.n_peaks))
-        followed = np.where(moved, observations, state.followed)
-        state = PeakState(centre, whitener, log_weight, energy, state.n_peaks, state.searched, followed, *state[7:])
+        state = PeakState(centre, whitener, log_weight, energy, *state[4:])
+        state = state._replace(next_visit=np.where(moved, observations + _patience(state, terms), state.next_visit))
     accepted = np.empty(position.shape[:2])
-    jump_lanes(position, terms, source, TRIES, Peaks(*state[:5]), accepted)
+    jump_lanes(position, terms, source, np.where(visited, TRIES, 0), Peaks(*state[:5]), accepted)
     jumped = np.isfinite(accepted)
     return state._replace(accepted=state.accepted + np.where(jumped, accepted, 0.0), proposed=state.proposed + TRIES * jumped)
+
+
+def _search_again(state: PeakState, curvature: Curvature, observations: int, terms: LinearTerms, barrier: float) -> PeakState:
+    """Search for peaks in the lanes whose data have grown enough since the last search."""
+    tilt = terms.tilt
+    assert tilt is not None
+    seen, searched = curvature.observations, state.searched
+    # A new search comes with a new curvature. While there is one peak it finds no second as a rule, and waits for a tenth more.
+    wait = np.where(state.n_peaks.max(axis=1) > 1, 0, searched // 10)
+    due = (tilt.mu > 0.0) & ((searched < 0) | (searched > seen) | (searched + wait < seen))
+    if due.any() and _is_one_list(tilt):
+        # The first duels with a fixed set cannot tilt so far that a search would look any further.
+        longest = np.linalg.norm(tilt.sets[:, 0], axis=1).max(axis=1) * np.linalg.norm(curvature.whitener, axis=(1, 2))
+        due &= (2.0 * tilt.mu * observations * longest) ** 2 >= SHORT
+    if not due.any():
+        return state
+    found = _search(terms, curvature, due, _start_slopes(terms, curvature.mode), SearchRule(_PROMISE, barrier))
+    return _merge(found, state, due, seen)
+
+
+def _patience(state: PeakState, terms: LinearTerms) -> IntArray:
+    """(lanes,) duels until the next visit."""
+    tilt = terms.tilt
+    assert tilt is not None
+    if not _is_one_list(tilt):
+        return np.ones(len(tilt.mu), dtype=np.int64)
+    used = np.arange(state.centre.shape[2]) < state.n_peaks[..., None]
+    weight = np.where(used, state.log_weight, -np.inf)
+    with np.errstate(invalid="ignore"):  # a lane without peaks has no heaviest, and nothing to visit
+        total = np.exp(weight - weight.max(axis=2, keepdims=True)).sum(axis=2).max(axis=1)
+    apart = np.where(used[..., None], state.centre - state.centre[:, :, :1], 0.0)
+    furthest = np.linalg.norm(apart, axis=3).max(axis=(1, 2))
+    moved = 2.0 * _PATIENCE * tilt.mu * np.linalg.norm(tilt.sets[:, 0], axis=1).max(axis=1) * furthest
+    return np.where((total < 1.0 / _SETTLED) & (moved < _HARDLY), _PATIENCE, 1)
+
+
+def _is_one_list(tilt: Tilt) -> bool:
+    """Whether all past rounds had one and the same list of arms."""
+    return len(tilt.repeats) == 1 and not (tilt.ball_reach > 0.0 or tilt.spread.shape[1] or len(tilt.shape_repeats))
 
 
 def _merge(found: Peaks, state: PeakState, due: BoolArray, seen: int) -> PeakState:
     """What was found in the lanes that were due, after that many duels, and the others as they were."""
     most = state.centre.shape[2]
     n_peaks = np.where(due[:, None], found.n_peaks, state.n_peaks)
-    counts = {"searched": np.where(due, seen, state.searched), "followed": np.where(due, seen, state.followed)}
+    counts = {"searched": np.where(due, seen, state.searched), "next_visit": np.where(due, seen + 1, state.next_visit)}
     if most == 0 and not (n_peaks > 1).any():
         return state._replace(n_peaks=n_peaks, **counts)
+    room = int(n_peaks.max())
+    kept = []
     for new, old in zip(found[:4], state[:4], strict=True):
-        new[~due, :, :most] = old[~due]
-    return PeakState(*found[:4], n_peaks, accepted=state.accepted, proposed=state.proposed, **counts)
+        new[~due, :, : min(room, most)] = old[~due, :, :room]
+        kept.append(np.ascontiguousarray(new[:, :, :room]))  # another layout would be another compilation
+    centre, whitener, log_weight, energy = kept
+    return PeakState(centre, whitener, log_weight, energy, n_peaks, accepted=state.accepted, proposed=state.proposed, **counts)
 
 
 def _untilted(terms: LinearTerms) -> LinearTerms:
