@@ -20,11 +20,10 @@ from duelist.policies.algorithms.fgts import FGTS
 from duelist.posteriors.linear import LinearPotential, empty_likelihood
 from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
 from duelist.samplers.base import Sampler, prior_draws, trace
-from duelist.samplers.langevin import Langevin, UnadjustedLangevin
+from duelist.samplers.langevin import SGLDCV, Langevin, UnadjustedLangevin
 from duelist.samplers.mala import MALA
 from duelist.samplers.polya_gamma import PolyaGamma
 from duelist.samplers.registry import SAMPLERS, sampler_named
-from duelist.samplers.sgld_cv import SGLDCV
 from duelist.typing import FloatArray
 from tests.support.builders import history_of, random_rounds
 from tests.support.oracles import Floats, Round, many_potentials, moments_on_grid

@@ -82,7 +82,7 @@ def test_a_sampler_with_settings_of_its_own_counts_every_sampler(tree: Path) -> 
     fgts = POLICIES["FGTS"]
     assert sampler_module(fgts, "with settings") == ""
     before = tree_digest(tree, fgts.__module__)
-    changed_by(tree, "samplers/sgld_cv.py")
+    changed_by(tree, "samplers/gaussian.py")
     assert tree_digest(tree, fgts.__module__) != before
 
 

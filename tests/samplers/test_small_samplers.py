@@ -17,9 +17,8 @@ from duelist.posteriors.linear import LinearPotential, empty_likelihood
 from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
 from duelist.samplers.base import Sampler
 from duelist.samplers.gaussian import Laplace, Online
-from duelist.samplers.langevin import Langevin, UnadjustedLangevin
+from duelist.samplers.langevin import SGLDCV, Langevin, UnadjustedLangevin
 from duelist.samplers.registry import sampler_named
-from duelist.samplers.sgld_cv import SGLDCV
 from duelist.typing import FloatArray
 from tests.support.builders import history_of, random_rounds
 

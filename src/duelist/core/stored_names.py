@@ -68,7 +68,7 @@ HOMES: dict[str, str] = {
     "product-map": "duelist.core.features:ProductMap",
     "random-fourier": "duelist.core.features:RandomFourier",
     "reward-mala-state": "duelist.samplers.jax_mala:RewardMALAState",
-    "sgld-cv-state": "duelist.samplers.sgld_cv:SGLDCVState",
+    "sgld-cv-state": "duelist.samplers.langevin:SGLDCVState",
     "slate-table": "duelist.history.slates:SlateTable",
     "sphere-actions": "duelist.actions.ball:SphereActions",
     "stepping": "duelist.samplers.adaptation:ChainState",

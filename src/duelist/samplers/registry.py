@@ -6,10 +6,9 @@ from duelist.core.checks import one_of
 from duelist.core.errors import InvalidInputError
 from duelist.samplers.base import Sampler
 from duelist.samplers.gaussian import Laplace, Online
-from duelist.samplers.langevin import Langevin, UnadjustedLangevin
+from duelist.samplers.langevin import SGLDCV, Langevin, UnadjustedLangevin
 from duelist.samplers.mala import MALA
 from duelist.samplers.polya_gamma import PolyaGamma
-from duelist.samplers.sgld_cv import SGLDCV
 
 # Every sampler by the name that files and the command line give it.
 SAMPLERS: dict[str, type[Sampler]] = {
