@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from duelist.journal.base import Event
 from duelist.journal.replica import Command
 from duelist.service.arena.commands import Ask, Tell, Told, Undo
 from duelist.service.arena.decisions import Decision
-from duelist.service.arena.events import Event
 from duelist.service.arena.items import Item
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.commands import CreateArena

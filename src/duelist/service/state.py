@@ -10,12 +10,11 @@ import numpy as np
 
 from duelist.core.errors import DuelistError, SavedStateError
 from duelist.core.serialize import from_bytes, to_bytes
-from duelist.journal.base import Record
+from duelist.journal.base import Event, Record
 from duelist.live.lane import FRESH_QUESTIONS
 from duelist.service.arena.arena import Arena
 from duelist.service.arena.commands import Ask, Tell, check_items
 from duelist.service.arena.decisions import ASKED, SETTLED, DecisionLog
-from duelist.service.arena.events import Event
 from duelist.service.arena.items import Item
 from duelist.service.arena.learner import OpenAsk, new_lane
 from duelist.service.arena.spec import ArenaSpec

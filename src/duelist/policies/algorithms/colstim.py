@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from duelist.policies.base import Policy, Round
 from duelist.policies.parts.confidence import (
     UCBState,
     WarmUp,
+    beside_offsets,
     check_ucb,
     expect_answers,
     learn_ucb,
@@ -82,6 +83,8 @@ class CoLSTIM(Policy[CoLSTIMState]):
         True
     """
 
+    weighs_offsets: ClassVar[bool] = True
+
     radius: PerLane | Literal["theory"] = 2.0
     perturbation: PerLane = 1.0
     clip: float | None = None
@@ -129,7 +132,7 @@ class CoLSTIM(Policy[CoLSTIMState]):
             bounds = fit.bounds
             if isinstance(self.radius, str) and state.settings.horizon == 0:
                 bounds = bounds._replace(radius=np.full(finite.lanes, theory_radius(finite.dim, fit.asked + 2)))
-            colstim_lanes(first, second, candidates, bounds, noise, fit.settings.different)
+            colstim_lanes(first, second, candidates, beside_offsets(finite, bounds), noise, fit.settings.different)
         return duels_between(finite, first, second), state._replace(fit=fit._replace(asked=fit.asked + 1))
 
     def choose_with_pending(

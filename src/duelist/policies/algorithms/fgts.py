@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -105,6 +105,8 @@ class FGTS(Policy[FGTSState]):
         >>> bool(run.regret[:, -1].mean() < 150)
         True
     """
+
+    weighs_offsets: ClassVar[bool] = True
 
     eta: PerLane | Literal["theory"] = 1.0
     alpha: PerLane = 0.1
@@ -232,7 +234,10 @@ class FGTS(Policy[FGTSState]):
             return estimates
         rule = self._same_arm(state)
         for lane in range(len(estimates)):
-            liked = count_favourites(actions.features[lane] @ normal_draws(curvature, lane, seed=state.asked))
+            utilities = actions.features[lane] @ normal_draws(curvature, lane, seed=state.asked)
+            if actions.offsets is not None:
+                utilities += actions.offsets[lane][:, None]
+            liked = count_favourites(utilities)
             first, second = int(duels.first[lane]), int(duels.second[lane])
             estimates[lane] = pair_probability(liked, first, second, rule)
             if both_orders:

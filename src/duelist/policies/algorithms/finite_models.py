@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -92,6 +92,8 @@ class FiniteModels(Policy[FiniteModelsState]):
         >>> bool(run.final_regret.mean() < 120)
         True
     """
+
+    weighs_offsets: ClassVar[bool] = True
 
     models: int | Table = 1000
     rewards: Table | None = None
@@ -176,6 +178,8 @@ class FiniteModels(Policy[FiniteModelsState]):
     def _rows(self, state: FiniteModelsState, actions: FiniteActions, drawn: IntArray, *, apart: bool) -> Duels:
         """The pair of a reward table, whose models know arms by their rows."""
         rewards = state.models[drawn]
+        if actions.offsets is not None:
+            rewards = rewards + actions.offsets[:, None]
         first = np.argmax(rewards[:, 0], axis=1)
         return duels_between(actions, first, best_other(rewards[:, 1], first) if apart else np.argmax(rewards[:, 1], axis=1))
 

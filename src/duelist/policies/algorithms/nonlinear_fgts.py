@@ -78,6 +78,7 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
 
     extra: ClassVar[str] = "jax"
     linear_utilities: ClassVar[bool] = False
+    weighs_offsets: ClassVar[bool] = True
 
     reward: Reward = field(default_factory=Quadratic)
     eta: PerLane | Literal["theory"] = 1.0
@@ -133,6 +134,8 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
         )
         values = rewards_of_draws(self.reward, chains.position, finite.features)
         check_rewards(values, self.reward.bound)
+        if finite.offsets is not None:
+            values = values + finite.offsets[:, None]
         first, second = values[:, 0].argmax(axis=1), values[:, 1].argmax(axis=1)
         if resolve_same_arm(self.same_arm, DRAWS, live=state.settings.live) is not SameArm.ALLOW:
             second = np.where(second == first, best_other(values[:, 1], first), second)

@@ -14,11 +14,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.actions.finite import ActionSet, FiniteActions, OffsetActions, extended_weights
 from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
@@ -37,6 +37,7 @@ PAPER_RIDGE = 0.001
 # What a pair costs a rule that looks at all of them, measured at 5,000 arms: 2 ns in dimension 8, 9 ns in dimension 64.
 _NS_PER_PAIR, _NS_PER_ENTRY = 1.0, 0.125
 _SECONDS_TO_SAY = 4.0
+Belief = TypeVar("Belief", bound=Any)  # Bounds, or another tuple with a theta and a whitener
 
 
 # A number of rounds, or the d K that the theory of CoLSTIM asks for.
@@ -165,6 +166,8 @@ class UCBPolicy(Policy[UCBState]):
         warmup: rounds of random pairs first; "theory" for d K.
     """
 
+    weighs_offsets: ClassVar[bool] = True
+
     radius: PerLane
     ridge: PerLane = 2.0
     same_arm: str = "auto"
@@ -274,7 +277,24 @@ def offer_candidates(policy: object, actions: ActionSet, theta: FloatArray, stre
             f"the action set must have {theta.shape[0]} lane(s) of dimension {theta.shape[-1]}; got {finite.lanes} of "
             f"dimension {finite.dim}. Offer arms of the shape that the policy was started with."
         )
-    return Candidates(finite.columns, finite.random_priority(streams, "ties", asked))
+    columns = finite.extended_columns if isinstance(finite, OffsetActions) else finite.columns
+    return Candidates(columns, finite.random_priority(streams, "ties", asked))
+
+
+def beside_offsets(actions: FiniteActions, belief: Belief) -> Belief:
+    """What is believed of theta, in the dimension of the candidates that `offer_candidates` made of these arms.
+
+    An offset is a feature of weight 1, which is known: it counts in every utility and in no width.
+
+    Args:
+        actions: the arms.
+        belief: a named tuple of theta (lanes, ..., dim), whitener (lanes, ..., dim, dim) and what else there is.
+    """
+    if actions.offsets is None:
+        return belief
+    whitener = np.pad(belief.whitener, [(0, 0)] * (belief.whitener.ndim - 2) + [(0, 1), (0, 1)])
+    known: Belief = belief._replace(theta=extended_weights(belief.theta), whitener=whitener)
+    return known
 
 
 def warn_of_many_pairs(policy: object, actions: FiniteActions) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, cast
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from duelist.kernels.layers import OPTIMISTIC, PERTURBED, WIDEST, Walk, layered_
 from duelist.kernels.pairs import Bounds, Fit
 from duelist.policies.base import Policy
 from duelist.policies.parts.confidence import (
+    beside_offsets,
     check_ucb,
     duel_counts,
     must_differ,
@@ -128,6 +129,8 @@ class LayeredPolicy(Policy[LayeredState]):
         same_arm: "allow" lets an arm meet itself when exploiting, "different" does not; "auto" allows it in simulation only.
     """
 
+    weighs_offsets: ClassVar[bool] = True
+
     radius: PerLane | Literal["variance"]
     layers: int | None = None
     horizon: int | None = None
@@ -195,7 +198,8 @@ class LayeredPolicy(Policy[LayeredState]):
             weigh_by_width=explore.weigh_by_width,
             different=state.settings.different,
         )
-        layered_lanes(first, second, note, candidates, Bounds(state.theta, state.whitener, self.radii(state)), walk)
+        bounds = beside_offsets(finite, Bounds(state.theta, state.whitener, self.radii(state)))
+        layered_lanes(first, second, note, candidates, bounds, walk)
         return duels_between(finite, first, second, note), state._replace(asked=state.asked + 1)
 
     def choose_with_pending(

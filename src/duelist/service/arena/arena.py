@@ -2,13 +2,30 @@
 
 `duelist.service.arena.commands` decides which event happens; `apply` changes the arena by it. The journal stands between the
 two, so a restart is the same fold again. Time is a number in each event and never read here: replaying needs no clock.
+
+An event has a kind and a body, a JSON object. The names below are on disk since 0.1.0 and stay, also where the code has a
+better word: `line_up` is the number of a roster.
+
+| kind | the body, besides `arena` and `at` (milliseconds since 1970, UTC) |
+|---|---|
+| created | `spec`, `items` |
+| added | `items` |
+| retired, returned | `item` (number) |
+| asked | `number`, `token`, `first`, `second` (item numbers), `flipped`, `line_up`, `stream` (generation of the lane, asks in
+  it before this one), `policy`, `version`, `probability`, `explored` (null where unknown), `drawn`, and `request` and
+  `features` where they came with the ask |
+| told | `number`, `outcome`, `voter` where there is one |
+| undone | `number` |
+| imported | `batch`, `votes`: [first, second, outcome] |
+| key | `id`, `role`, `digest`, `label`, `scope`: no arena |
+| revoked | `id`: no arena |
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from duelist.service.arena.decisions import (
     ASKED,
@@ -21,13 +38,13 @@ from duelist.service.arena.decisions import (
     DecisionLog,
     NewDecision,
 )
-from duelist.service.arena.events import Body
 from duelist.service.arena.items import Item, ItemTable
 from duelist.service.arena.learner import Learner, OpenAsk
 from duelist.service.arena.outcomes import OUTCOMES, Outcome
 from duelist.service.arena.spec import ArenaSpec, FeatureKind, TieKind
 from duelist.service.errors import NotFoundError
 
+Body = dict[str, Any]
 _REMEMBERED_REQUESTS = 10_000
 
 

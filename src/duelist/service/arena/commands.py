@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from duelist.service.arena.arena import Arena, ListedItem
+from duelist.journal.base import Event
+from duelist.service.arena.arena import Arena, Body, ListedItem
 from duelist.service.arena.decisions import UNDOABLE, Decision
-from duelist.service.arena.events import Body, Event
 from duelist.service.arena.items import Item, with_ids
 from duelist.service.arena.learner import RequestedFeatures
 from duelist.service.arena.outcomes import OUTCOME_NAMES, Outcome, from_sides
