@@ -13,7 +13,8 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import NonFiniteError
 from duelist.core.lanes import Problem
 from duelist.history.duels import Duels, duels_between
-from duelist.live.lane import FRESH_QUESTIONS, NOTHING_PENDING, LiveLane, Proposal
+from duelist.live.lane import FRESH_QUESTIONS, NOTHING_PENDING, Limits, LiveLane, Proposal
+from duelist.live.seen_pairs import Codes, SeenPairs
 from duelist.policies.base import Policy
 from duelist.policies.codec import policy_from_mapping
 from duelist.service.arena.decisions import Decision
@@ -160,16 +161,33 @@ class Learner:
         offer = self._offers[version] = Offer(FiniteActions(self._table.features(members, self.lane.dim)), members)
         return offer
 
-    def propose(self, offer: Offer) -> Proposal[Duels]:
-        """The pair to show next. Changes nothing until `commit`."""
+    def propose(self, offer: Offer, limits: Limits | None = None) -> Proposal[Duels]:
+        """The pair to show next, within limits if there are any. Changes nothing until `commit`."""
         try:
             if self.open:
-                return self.lane.propose_distinct(offer.actions, self._pending())
-            return self.lane.propose_distinct(offer.actions)
+                return self.lane.propose_distinct(offer.actions, self._pending(), limits)
+            return self.lane.propose_distinct(offer.actions, limits=limits)
         except NonFiniteError as error:
             raise ConflictError(
                 f"{self._spec.policy['kind']} cannot choose with these features and settings: {error}"
             ) from error
+
+    def unseen(self, offer: Offer, seen: SeenPairs, voter: str) -> Limits | None:
+        """What keeps a voter from seeing a pair of this offer again; None where there is nothing to avoid."""
+        contents = self._contents(offer)
+        refused = seen.refused(voter, contents)
+        return Limits(contents, refused) if len(refused) else None
+
+    def contents_of(self, offer: Offer, *items: int) -> list[int]:
+        """What voters see of these items, each as a number."""
+        contents = self._contents(offer)
+        return [int(contents[offer.members.index(item)]) for item in items]
+
+    def _contents(self, offer: Offer) -> Codes:
+        """(n_arms,) an item is its number; where features come with each ask, it is what they say."""
+        if self.request_features is not None:
+            return np.asarray(offer.actions.fingerprints[0])
+        return np.array(offer.members, dtype=np.uint64)
 
     def commit(self, offer: Offer) -> None:
         """Move the lane along: a pair of this offer was shown.
@@ -207,7 +225,7 @@ class Learner:
 
     def probability(self, proposal: Proposal[Duels]) -> float | None:
         """Estimated probability of the unordered pair; None where unknown."""
-        if self._may_repeat:
+        if self._may_repeat or proposal.basis == ():
             return None
         both = self.lane.policy.unordered_probability(proposal.state, proposal.actions, proposal.shown)[0]
         return None if math.isnan(both) else round(float(both), 9)
