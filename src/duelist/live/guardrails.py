@@ -197,7 +197,7 @@ class Guard:
         if rails is None or not rails.counts:
             self.shares.clear()
 
-    def limits(self, actions: ActionSet, conditions: Conditions | None, policy: object) -> Limits | None:
+    def limits(self, actions: ActionSet, conditions: Conditions | None, policy: Any) -> Limits | None:
         """What the next pair must keep to; None for nothing."""
         finite, wants = finite_set(actions), conditions or Conditions()
         contents = finite.fingerprints[0]
@@ -242,13 +242,13 @@ class Guard:
         most = int(np.lexsort((codes, behind))[-1])
         return allowed, most if behind[most] >= 1.0 else -1
 
-    def _offsets(self, cost: tuple[float, ...] | None, policy: object) -> FloatArray | None:
+    def _offsets(self, cost: tuple[float, ...] | None, policy: Any) -> FloatArray | None:
         if cost is None:
             return None
-        if not getattr(policy, "weighs_offsets", False):
+        if not policy.weighs_offsets():
             raise InvalidInputError(
-                f"{type(policy).__name__} does not choose by utilities that a cost could be taken from. Use FGTS, Foresight or "
-                f"CoLSTIM; a policy of your own says weighs_offsets = True when it plays OffsetActions."
+                f"{policy!r} does not choose by utilities that a cost could be taken from. Use FGTS, Foresight or CoLSTIM; a "
+                f"policy of your own that plays OffsetActions says so with a method weighs_offsets."
             )
         numbers = -self.cost_weight * np.array(cost)
         # What all cost alike changes nothing, to the last bit.

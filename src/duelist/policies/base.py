@@ -44,13 +44,10 @@ class Policy(Protocol[State]):
     Attributes:
         extra: the extra of duelist that the policy needs to play, such as "jax"; empty for none.
         linear_utilities: whether it takes utilities to be linear in the features.
-        weighs_offsets: whether `choose` plays the utilities of `OffsetActions`, those of the features plus what is added to
-            them. Who chooses with costs asks this first; a policy that does not say so is not given any.
     """
 
     extra: ClassVar[str] = ""
     linear_utilities: ClassVar[bool] = True
-    weighs_offsets: ClassVar[bool] = False
 
     def start(self, problem: Problem, streams: Streams) -> State:
         """The state before the first round, one lane per stream."""
@@ -117,6 +114,10 @@ class Policy(Protocol[State]):
     def follows_sets(self) -> bool:
         """Whether the state after `choose` depends on the arms that were offered, and not only on their being offered."""
         return True
+
+    def weighs_offsets(self) -> bool:
+        """Whether `choose` plays by the utilities of `OffsetActions`: those of the features plus what is added to them."""
+        return False
 
     def forgetting(self) -> float:
         """What every vote multiplies the weight of the votes before it by; 1 where nothing is forgotten."""

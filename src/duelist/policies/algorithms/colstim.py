@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -82,8 +82,6 @@ class CoLSTIM(Policy[CoLSTIMState]):
         >>> bool(run.final_regret.mean() < 150)
         True
     """
-
-    weighs_offsets: ClassVar[bool] = True
 
     radius: PerLane | Literal["theory"] = 2.0
     perturbation: PerLane = 1.0
@@ -158,6 +156,10 @@ class CoLSTIM(Policy[CoLSTIMState]):
     def follows_sets(self) -> bool:
         """Asking only counts."""
         return False
+
+    def weighs_offsets(self) -> bool:
+        """The leader and the challenger are chosen by utility and offset."""
+        return True
 
     def report(self, state: CoLSTIMState) -> dict[str, FloatArray]:
         """Fits that did not converge, and the size of the statistics."""

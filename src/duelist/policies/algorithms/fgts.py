@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -105,8 +105,6 @@ class FGTS(Policy[FGTSState]):
         >>> bool(run.regret[:, -1].mean() < 150)
         True
     """
-
-    weighs_offsets: ClassVar[bool] = True
 
     eta: PerLane | Literal["theory"] = 1.0
     alpha: PerLane = 0.1
@@ -271,6 +269,10 @@ class FGTS(Policy[FGTSState]):
     def forgetting(self) -> float:
         """The discount."""
         return float(self.discount)
+
+    def weighs_offsets(self) -> bool:
+        """Draws play the best arm by utility and offset."""
+        return True
 
     def report(self, state: FGTSState) -> dict[str, FloatArray]:
         """How the sampler is doing, how many distinct contrasts the likelihood reads, and whether the chains can be trusted.

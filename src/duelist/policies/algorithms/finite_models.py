@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,8 +92,6 @@ class FiniteModels(Policy[FiniteModelsState]):
         >>> bool(run.final_regret.mean() < 120)
         True
     """
-
-    weighs_offsets: ClassVar[bool] = True
 
     models: int | Table = 1000
     rewards: Table | None = None
@@ -228,6 +226,10 @@ class FiniteModels(Policy[FiniteModelsState]):
     def follows_sets(self) -> bool:
         """Asking only counts; but a table of rewards wants to see all of its arms."""
         return self.rewards is not None
+
+    def weighs_offsets(self) -> bool:
+        """Models play the best arm by utility and offset."""
+        return True
 
     def report(self, state: FiniteModelsState) -> dict[str, FloatArray]:
         """How many models are still in play: the exponential of the posterior's entropy, for draw 1."""

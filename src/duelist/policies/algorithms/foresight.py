@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -186,8 +186,6 @@ class Foresight(Policy[ForesightState]):
         True
     """
 
-    weighs_offsets: ClassVar[bool] = True
-
     optimism: PerLane = 1.75
     horizon: int | None = None
     candidates: int = 12
@@ -234,8 +232,8 @@ class Foresight(Policy[ForesightState]):
         remaining = self._rounds_left(state)
         digest = (finite.arms if isinstance(finite, OffsetActions) else finite).digest.hex()
         same_arms = digest == state.arms.digest
-        # With other arms, or with a horizon that moves away, what was not worth its cost may be now.
-        keep = same_arms and settings.horizon > 0 and not settings.different
+        # With other arms or offsets, or with a horizon that moves away, what was not worth its cost may be now.
+        keep = same_arms and finite.offsets is None and settings.horizon > 0 and not settings.different
         settled = state.arms.settled.copy() if keep else np.full(finite.lanes, -1)
         factor = settings.optimism * float(remaining) ** (1 / 3)
         before = state.arms.offered[:, :, :0]
@@ -244,6 +242,7 @@ class Foresight(Policy[ForesightState]):
             back = share_seen(finite.columns, state.arms.offered, base_ridge(finite))
             carried = carry_over(state.arms.gained)
             factor, before = carried + back**2 * (factor - carried), state.arms.offered
+        known = settled.copy()  # the decision writes into its own
         decision = Decision(*new_pairs(finite.lanes), settled, np.empty((finite.lanes, 3)))
         rule = Rule(
             remaining=float(remaining),
@@ -260,13 +259,18 @@ class Foresight(Policy[ForesightState]):
         state = state._replace(
             asked=state.asked + 1,
             scales=scales,
-            arms=OfferedArms(finite.columns, digest, settled, state.arms.gained + decision.gained),
+            arms=OfferedArms(
+                finite.columns,
+                digest,
+                settled if finite.offsets is None else np.full(finite.lanes, -1),
+                state.arms.gained + decision.gained,
+            ),
             info=state.info._replace(explored=state.info.explored + (settled < 0)),
         )
         if pending:
             # A decision of its own: the state must not depend on who has answered by now.
             expected = beside_offsets(finite, expect_answers(scales.mixture, pending))
-            decision = Decision(*new_pairs(finite.lanes), settled.copy(), np.empty((finite.lanes, 3)))
+            decision = Decision(*new_pairs(finite.lanes), known, np.empty((finite.lanes, 3)))
             foresight_lanes(decision, candidates, before, expected, rule)
         return duels_between(finite, decision.first, decision.second), state
 
@@ -309,6 +313,10 @@ class Foresight(Policy[ForesightState]):
     def keeps_sets(self) -> bool:
         """A fit reads contrasts; but `choose` follows the arms, to see whether they come back."""
         return False
+
+    def weighs_offsets(self) -> bool:
+        """Pairs are priced by utility and offset."""
+        return True
 
     def report(self, state: ForesightState) -> dict[str, FloatArray]:
         """Rounds spent exploring, the scale of the prior (a geometric mean), and how the fits went."""

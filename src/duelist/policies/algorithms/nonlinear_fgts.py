@@ -78,7 +78,6 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
 
     extra: ClassVar[str] = "jax"
     linear_utilities: ClassVar[bool] = False
-    weighs_offsets: ClassVar[bool] = True
 
     reward: Reward = field(default_factory=Quadratic)
     eta: PerLane | Literal["theory"] = 1.0
@@ -148,6 +147,10 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
     def follows_sets(self) -> bool:
         """Chains move with what was learnt, whatever is on offer."""
         return False
+
+    def weighs_offsets(self) -> bool:
+        """Draws play the best arm by reward and offset."""
+        return True
 
     def report(self, state: NonlinearFGTSState) -> dict[str, FloatArray]:
         """How the sampler is doing."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -166,8 +166,6 @@ class UCBPolicy(Policy[UCBState]):
         warmup: rounds of random pairs first; "theory" for d K.
     """
 
-    weighs_offsets: ClassVar[bool] = True
-
     radius: PerLane
     ridge: PerLane = 2.0
     same_arm: str = "auto"
@@ -203,6 +201,10 @@ class UCBPolicy(Policy[UCBState]):
     def follows_sets(self) -> bool:
         """Asking only counts."""
         return False
+
+    def weighs_offsets(self) -> bool:
+        """Bounds are on utility and offset."""
+        return True
 
     def report(self, state: UCBState) -> dict[str, FloatArray]:
         """Fits that did not converge, and how many distinct contrasts a fit reads."""

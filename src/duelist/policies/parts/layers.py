@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -129,8 +129,6 @@ class LayeredPolicy(Policy[LayeredState]):
         same_arm: "allow" lets an arm meet itself when exploiting, "different" does not; "auto" allows it in simulation only.
     """
 
-    weighs_offsets: ClassVar[bool] = True
-
     radius: PerLane | Literal["variance"]
     layers: int | None = None
     horizon: int | None = None
@@ -233,6 +231,10 @@ class LayeredPolicy(Policy[LayeredState]):
     def follows_sets(self) -> bool:
         """Asking only counts."""
         return False
+
+    def weighs_offsets(self) -> bool:
+        """Bounds are on utility and offset."""
+        return True
 
     def report(self, state: LayeredState) -> dict[str, FloatArray]:
         """How often each layer was taught, how often nothing was learnt, and fits that did not converge."""
