@@ -25,8 +25,9 @@ from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.kernels.pairs import colstim_lanes
-from duelist.policies.base import Policy, Round
+from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
+    FittedPolicy,
     UCBState,
     WarmUp,
     beside_offsets,
@@ -62,7 +63,7 @@ class CoLSTIMState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoLSTIM(Policy[CoLSTIMState]):
+class CoLSTIM(FittedPolicy[CoLSTIMState]):
     """Play a randomly perturbed leader against its strongest optimistic challenger.
 
     Args:
@@ -148,18 +149,6 @@ class CoLSTIM(Policy[CoLSTIMState]):
     def learn_many(self, state: CoLSTIMState, rounds: Iterable[Round]) -> CoLSTIMState:
         """Append all outcomes and fit once."""
         return state._replace(fit=learn_ucb_many(state.fit, rounds, local=False))
-
-    def keeps_sets(self) -> bool:
-        """A fit reads contrasts."""
-        return False
-
-    def follows_sets(self) -> bool:
-        """Asking only counts."""
-        return False
-
-    def weighs_offsets(self) -> bool:
-        """The leader and the challenger are chosen by utility and offset."""
-        return True
 
     def report(self, state: CoLSTIMState) -> dict[str, FloatArray]:
         """Fits that did not converge, and the size of the statistics."""

@@ -28,7 +28,7 @@ from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.kernels.linalg.factors import LARGE
 from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, follow_lanes, refit_lanes
-from duelist.policies.base import Policy, Round
+from duelist.policies.base import Policy, Round, State
 from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, require_finite, resolve_same_arm
 from duelist.typing import FloatArray, IntArray
@@ -154,8 +154,24 @@ def start_ucb(problem: Problem, radius: PerLane, ridge: PerLane, same_arm: str, 
     )
 
 
+class FittedPolicy(Policy[State]):
+    """A policy that fits contrasts, and chooses by an estimate with bounds."""
+
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts."""
+        return False
+
+    def follows_sets(self) -> bool:
+        """Asking only counts."""
+        return False
+
+    def weighs_offsets(self) -> bool:
+        """The estimate and its bounds are of utility and offset."""
+        return True
+
+
 @dataclass(frozen=True, kw_only=True)
-class UCBPolicy(Policy[UCBState]):
+class UCBPolicy(FittedPolicy[UCBState]):
     """A policy that fits and whitens, and chooses in its own way.
 
     Args:
@@ -193,18 +209,6 @@ class UCBPolicy(Policy[UCBState]):
     def learn_many(self, state: UCBState, rounds: Iterable[Round]) -> UCBState:
         """Append all outcomes and fit once."""
         return learn_ucb_many(state, rounds, local=False)
-
-    def keeps_sets(self) -> bool:
-        """A fit reads contrasts."""
-        return False
-
-    def follows_sets(self) -> bool:
-        """Asking only counts."""
-        return False
-
-    def weighs_offsets(self) -> bool:
-        """Bounds are on utility and offset."""
-        return True
 
     def report(self, state: UCBState) -> dict[str, FloatArray]:
         """Fits that did not converge, and how many distinct contrasts a fit reads."""

@@ -19,8 +19,8 @@ from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.kernels.layers import OPTIMISTIC, PERTURBED, WIDEST, Walk, layered_lanes, refit_layers
 from duelist.kernels.pairs import Bounds, Fit
-from duelist.policies.base import Policy
 from duelist.policies.parts.confidence import (
+    FittedPolicy,
     beside_offsets,
     check_ucb,
     duel_counts,
@@ -119,7 +119,7 @@ def count_layers(layers: int | None, horizon: int | None) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayeredPolicy(Policy[LayeredState]):
+class LayeredPolicy(FittedPolicy[LayeredState]):
     """A policy that walks up layers of accuracy, and explores inside one in its own way.
 
     Args:
@@ -223,18 +223,6 @@ class LayeredPolicy(Policy[LayeredState]):
             whitener=fit.whitener,
             info=LayeredInfo(fit.unconverged, info.explored + taught, info.exploited + (weights == 0.0)),
         )
-
-    def keeps_sets(self) -> bool:
-        """A fit reads contrasts."""
-        return False
-
-    def follows_sets(self) -> bool:
-        """Asking only counts."""
-        return False
-
-    def weighs_offsets(self) -> bool:
-        """Bounds are on utility and offset."""
-        return True
 
     def report(self, state: LayeredState) -> dict[str, FloatArray]:
         """How often each layer was taught, how often nothing was learnt, and fits that did not converge."""
