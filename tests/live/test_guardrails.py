@@ -175,6 +175,30 @@ def test_without_a_floor_the_policy_would_not_show_it() -> None:
     assert shares[0] < 0.1 < 0.19 <= shares[1]
 
 
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([duelist.CoLSTIM(), duelist.FGTS(), duelist.VACDB()]))
+def test_all_limits_together_never_show_what_is_excluded_or_a_pair_of_before(seed: int, policy: Any) -> None:
+    """No voter gets a pair twice while another pair of rows that were neither excluded nor at their cap was there."""
+    dice, counts = random.Random(seed), Counter[frozenset[int]]()
+    offered, shown = np.zeros(7), np.zeros(7)
+    agent, most = Agent(policy, dim=4, seed=seed % 11), 0.5
+    agent.set_guardrails(Guardrails(min_share=0.05, max_share=most))
+    for _ in range(40):
+        exclude = dice.sample(range(7), dice.randint(0, 3))
+        duel = agent.choose(POOL, voter="ann", exclude=exclude, cost=[dice.random() for _ in range(7)])
+        assert not {*exclude} & {*duel.rows}
+        open_rows = [row for row in range(7) if row not in exclude]
+        cap = max(most, 2 / len(open_rows))
+        free = [row for row in open_rows if shown[row] <= cap * offered[row]]
+        pairs = [frozenset(pair) for pair in combinations(free, 2)]
+        assert duel.first != duel.second
+        assert counts[frozenset(duel.rows)] == min((counts[pair] for pair in pairs), default=counts[frozenset(duel.rows)])
+        counts[frozenset(duel.rows)] += 1
+        offered[open_rows] += 1
+        shown[[*duel.rows]] += 1
+        answer(agent, duel, dice)
+
+
 def test_candidates_are_known_by_their_names_where_features_change() -> None:
     agent, dice = Agent(duelist.FGTS(), dim=4, seed=0), np.random.default_rng(0)
     agent.set_guardrails(Guardrails(max_share=0.5))

@@ -45,7 +45,8 @@ class Agent(LiveAgent[Duels, Duel]):
     """A policy in live use.
 
     Answers may come late, in any order, or never. An agent may be used from several threads. Beyond the policy's own state
-    it keeps the pending duels, at most `max_pending`, nine bytes for every duel ever asked, and the votes (see `keep_votes`).
+    it keeps the pending duels, at most `max_pending`, nine bytes for every duel ever asked, the votes (see `keep_votes`), and
+    who saw which pair (see `choose`), 24 MB at most.
 
     On a journal, what was asked and told is durable before `choose`, `learn` and `skip` return. Making an agent on a journal
     that was used before goes on bit for bit, and several processes may share one journal. A duel that is told twice then

@@ -208,9 +208,9 @@ class AgentState(Generic[Shown, Asked]):
             else:
                 actions = stand_in(parts.features, actions)
         self.lane.learn(actions, shown, self.kind.for_policy(answer))
+        asker = None if self.guard is None else self.guard.asked_by.pop(number, None)
         if self.log is not None:
-            self.log.tell(number, actions, self.asker(number) if voter is None else voter, time)
-        self._forget_asker(number)
+            self.log.tell(number, actions, asker if voter is None else voter, time)
         del self.pending[number]
         self.endings[number] = _ENDINGS.get(answer, RANKED)
         if answer not in _ENDINGS:
