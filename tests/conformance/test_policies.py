@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.actions.finite import FiniteActions
+from duelist.actions.finite import FiniteActions, OffsetActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.serialize import from_bytes, to_bytes
@@ -41,6 +41,7 @@ every_policy = table(ROWS)
 # never sees: those properties are checked on FGTS with its own sampler, which plays by the same rule.
 every_rule = table([row for row in ROWS if not row.other_sampler])
 every_learner = table([row for row in ROWS if row.learns])
+every_rule_with_utilities = table([row for row in ROWS if row.policy.weighs_offsets() and not row.other_sampler])
 every_policy_without_roles = table([row for row in ROWS if row.forgets_order])
 one_row_per_class = table([row for row in ROWS if not row.variant])
 
@@ -198,6 +199,36 @@ def test_permuting_the_arms_permutes_the_choice(row: Row) -> None:
             played.append(duels)
         np.testing.assert_array_equal(played[0].first, order[lanes, played[1].first])
         np.testing.assert_array_equal(played[0].second, order[lanes, played[1].second])
+
+
+def chosen_rows(policy: Any, step: Step, offsets: FloatArray) -> list[list[int]]:
+    """(lanes, 2) the pair that the state of a step chooses when utilities have offsets."""
+    duels, _ = policy.choose(step.before, OffsetActions(step.actions, offsets), Streams(SEED, list(range(LANES))))
+    rows: list[list[int]] = np.stack([duels.first, duels.second], axis=1).tolist()
+    return rows
+
+
+@every_rule_with_utilities
+def test_an_offset_of_nothing_or_common_to_all_arms_changes_no_choice(row: Row) -> None:
+    for t, (step, _) in enumerate(play(row.policy, row.rounds, env=ENV, trials=list(range(LANES)))):
+        free = np.stack([step.duels.first, step.duels.second], axis=1).tolist()
+        offsets = np.zeros((LANES, ENV.arms))
+        assert chosen_rows(row.policy, step, offsets) == free, t
+        assert chosen_rows(row.policy, step, offsets + 0.5) == free, t
+
+
+@every_rule_with_utilities
+def test_the_arm_shown_most_is_hardly_shown_any_more_when_it_costs_ten(row: Row) -> None:
+    steps = [step for step, _ in play(row.policy, row.rounds, env=ENV, trials=list(range(LANES)))]
+    late = steps[-(row.rounds // 3) :]
+    free = np.array([np.stack([step.duels.first, step.duels.second], axis=1) for step in late])  # (rounds, lanes, 2)
+    favourites = np.array([np.bincount(free[:, lane].ravel(), minlength=ENV.arms).argmax() for lane in range(LANES)])
+    offsets = np.zeros((LANES, ENV.arms))
+    offsets[np.arange(LANES), favourites] = -10.0
+    with_cost = np.array([chosen_rows(row.policy, step, offsets) for step in late])
+    shown = [(rows == favourites[None, :, None]).any(axis=2).mean() for rows in (free, with_cost)]
+    assert shown[0] > 0.4
+    assert shown[1] <= 0.02
 
 
 def swapped(duels: Duels, actions: FiniteActions) -> Duels:

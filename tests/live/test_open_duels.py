@@ -32,6 +32,16 @@ def test_a_restart_asks_the_same_with_open_duels(policy: Any) -> None:
     assert again.choose(FEATURES) == in_memory.choose(FEATURES)
 
 
+@pytest.mark.parametrize("policy", [duelist.MaxInP(), duelist.VACDB(), duelist.CoLSTIM(), duelist.Foresight()])
+def test_nobody_sees_a_thing_twice_beside_open_duels(policy: Any) -> None:
+    agent, rng = duelist.Agent(policy, dim=3, seed=1), np.random.default_rng(0)
+    for t in range(60):
+        duel = agent.choose(FEATURES[rng.permutation(7)[: rng.integers(2, 6)]])
+        assert duel.first != duel.second
+        if t % 3:
+            agent.learn(duel, "first" if t % 2 else "second")
+
+
 def test_a_skipped_duel_no_longer_counts() -> None:
     """Between a proposal and its commit nothing may go stale: what is open is part of what was proposed."""
     agent, other = (duelist.Agent(duelist.MaxInP(), dim=3, seed=1) for _ in range(2))

@@ -78,9 +78,9 @@ def never_told(policy: Any, gone: Callable[[int, str | None, float], bool], vote
         skip(number)
         mine.skip(number)
 
-    def also_ask(question: Any, shown: Any, actions: Any) -> None:
-        ask(question, shown, actions)
-        mine.ask_again(actions, shown)
+    def also_ask(question: Any, shown: Any, actions: Any, conditions: Any) -> None:
+        ask(question, shown, actions, conditions)
+        mine.ask_again(actions, shown, conditions)
 
     told._memory.tell, told._memory.skip, told._memory._add = also_tell, also_skip, also_ask  # type: ignore[method-assign]
     told_import = told.import_votes

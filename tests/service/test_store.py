@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from duelist.journal.base import JournalError, Snapshot
+from duelist.journal.base import Event, JournalError, Snapshot
 from duelist.journal.memory import MemoryJournal, MemoryStore
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.journal.writer import GroupedJournal, Row
 from duelist.service.arena.commands import AddItems, Arenas, Ask, Asked, Tell
-from duelist.service.arena.events import Event
 from duelist.service.arena.items import Item
 from duelist.service.commands import CreateArena
 from duelist.service.errors import NotFoundError

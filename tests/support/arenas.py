@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from duelist.journal.base import Event
 from duelist.journal.replica import Command
 from duelist.service.arena.commands import Ask, Tell, Told, Undo
 from duelist.service.arena.decisions import Decision
-from duelist.service.arena.events import Event
 from duelist.service.arena.items import Item
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.commands import CreateArena
@@ -58,13 +58,13 @@ class Stage:
             self.state.apply(event)
         return command.reply(self.state, event)
 
-    def next_ask(self, *, flipped: bool = False, request: str = "", features: Any = None) -> Ask:
+    def next_ask(self, *, flipped: bool = False, request: str = "", features: Any = None, voter: str = "") -> Ask:
         """The command of the next ask."""
-        return Ask("arena", next(self._tokens), flipped, request, features)
+        return Ask("arena", next(self._tokens), flipped, request, features, voter)
 
-    def ask(self, at: int = 0, *, flipped: bool = False, request: str = "", features: Any = None) -> Decision:
+    def ask(self, at: int = 0, *, flipped: bool = False, request: str = "", features: Any = None, voter: str = "") -> Decision:
         """Ask for a pair."""
-        return self.commit(self.next_ask(flipped=flipped, request=request, features=features), at).decision
+        return self.commit(self.next_ask(flipped=flipped, request=request, features=features, voter=voter), at).decision
 
     def tell(self, decision: Decision, verdict: str, at: int = 0, voter: str = "") -> Told:
         """Answer."""

@@ -74,6 +74,7 @@ class FiniteActions:
     Attributes:
         features: (lanes, n_arms, dim), read-only.
         columns: (lanes, dim, n_arms), the same with arms last.
+        offsets: (lanes, n_arms) what is added to every arm's utility; None for nothing. See `OffsetActions`.
         lanes: number of independent runs.
         n_arms: number of arms, the same for every lane.
         dim: length of a feature vector.
@@ -86,6 +87,7 @@ class FiniteActions:
 
     features: FloatArray
     columns: FloatArray
+    offsets: FloatArray | None = None
     lanes: int
     n_arms: int
     dim: int
@@ -171,3 +173,62 @@ class FiniteActions:
     def utilities(self, theta: FloatArray) -> FloatArray:
         """Utility of every arm under theta (lanes, dim): (lanes, n_arms)."""
         return np.asarray(np.einsum("lkd,ld->lk", self.features, theta))
+
+
+class OffsetActions(FiniteActions):
+    """Arms to choose from whose utility is <theta, phi_k> + offset_k: minus what each costs, for instance.
+
+    An offset is a further feature whose weight is known to be 1, so whatever chooses by utilities and by how well they are
+    known needs no other rule. Answers are learnt with the arms alone: a vote says nothing about a cost.
+
+    Args:
+        arms: the arms.
+        offsets: (lanes, n_arms) in the units of utility, log-odds.
+
+    Attributes:
+        arms: the same without offsets.
+
+    Example:
+        >>> arms = OffsetActions(FiniteActions([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, -2.0]]))
+        >>> arms.best(np.array([[[0.2, 0.9]]])).row
+        array([[0]])
+    """
+
+    offsets: FloatArray
+
+    def __init__(self, arms: FiniteActions, offsets: FloatArray) -> None:
+        if offsets.shape != (arms.lanes, arms.n_arms):
+            raise InvalidInputError(
+                f"offsets must be ({arms.lanes}, {arms.n_arms}), one for each arm; got {offsets.shape}. Use 0 for none."
+            )
+        self.arms, self.offsets = arms, offsets
+        self.features, self.columns = arms.features, arms.columns
+        self.lanes, self.n_arms, self.dim = arms.lanes, arms.n_arms, arms.dim
+        self.__dict__["fingerprints"] = arms.fingerprints  # random numbers of an arm are the same whatever it costs
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A fingerprint of the features and the offsets."""
+        return hashlib.blake2b(self.arms.digest + self.offsets.tobytes(), digest_size=16).digest()
+
+    @cached_property
+    def extended_columns(self) -> FloatArray:
+        """(lanes, dim + 1, n_arms) features with the offset as one more: what goes with `extended_weights`."""
+        return np.concatenate([self.columns, self.offsets[:, None]], axis=1)
+
+    def best(self, theta: FloatArray) -> Best:
+        """Maximise <theta, phi> plus the offset."""
+        lanes, draws, _ = theta.shape
+        value, row = np.empty((lanes, draws)), np.empty((lanes, draws), dtype=np.int64)
+        features = np.empty((lanes, draws, self.dim + 1))
+        finite_best(self.extended_columns, extended_weights(theta), value, row, features)
+        return Best(value, row, np.ascontiguousarray(features[:, :, : self.dim]))
+
+    def utilities(self, theta: FloatArray) -> FloatArray:
+        """Utility of every arm under theta (lanes, dim), plus its offset: (lanes, n_arms)."""
+        return self.arms.utilities(theta) + self.offsets
+
+
+def extended_weights(theta: FloatArray) -> FloatArray:
+    """(..., dim + 1) weights theta (..., dim) and a 1, the weight of an offset."""
+    return np.concatenate([theta, np.ones((*theta.shape[:-1], 1))], axis=-1)

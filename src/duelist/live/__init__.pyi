@@ -3,6 +3,7 @@ from duelist.live.beliefs import Prediction as Prediction
 from duelist.live.beliefs import Preference as Preference
 from duelist.live.beliefs import Ranking as Ranking
 from duelist.live.duel import Duel as Duel
+from duelist.live.guardrails import Guardrails as Guardrails
 from duelist.live.lane import LiveLane as LiveLane
 from duelist.live.lane import Proposal as Proposal
 from duelist.live.slate_agent import Slate as Slate

@@ -7,10 +7,12 @@ from typing import Any, cast
 
 import numpy.typing as npt
 
+from duelist.actions.finite import ActionSet
+from duelist.core.checks import finite_number
 from duelist.core.errors import InvalidInputError, UnknownDuelError
 from duelist.core.lanes import Problem
 from duelist.history.duels import Duels
-from duelist.live.agent_log import ChangePolicy, Forget, Import
+from duelist.live.agent_log import Ask, ChangePolicy, Forget, Import, SetCostWeight, SetGuardrails
 from duelist.live.agent_state import AgentState
 from duelist.live.beliefs import (
     LEVEL,
@@ -30,6 +32,7 @@ from duelist.live.beliefs import (
     win_probability,
 )
 from duelist.live.duel import Duel, DuelState, Winner
+from duelist.live.guardrails import Guardrails, check_conditions
 from duelist.live.lane import LiveLane
 from duelist.live.live_agent import LiveAgent, check_methods
 from duelist.live.vote_log import Selection
@@ -42,7 +45,8 @@ class Agent(LiveAgent[Duels, Duel]):
     """A policy in live use.
 
     Answers may come late, in any order, or never. An agent may be used from several threads. Beyond the policy's own state
-    it keeps the pending duels, at most `max_pending`, nine bytes for every duel ever asked, and the votes (see `keep_votes`).
+    it keeps the pending duels, at most `max_pending`, nine bytes for every duel ever asked, the votes (see `keep_votes`), and
+    who saw which pair (see `choose`), 24 MB at most.
 
     On a journal, what was asked and told is durable before `choose`, `learn` and `skip` return. Making an agent on a journal
     that was used before goes on bit for bit, and several processes may share one journal. A duel that is told twice then
@@ -79,6 +83,55 @@ class Agent(LiveAgent[Duels, Duel]):
         policy: Policy[Any] = self._state.lane.policy  # type: ignore[assignment] # _new_state takes no other
         return policy
 
+    def choose(
+        self,
+        features: npt.ArrayLike | ActionSet,
+        *,
+        voter: str | None = None,
+        exclude: Sequence[int] | None = None,
+        cost: npt.ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Duel:
+        """The next candidates to compare.
+
+        Args:
+            features: (n_arms, dim) one row per candidate, or an action set of one lane.
+            voter: who is asked. Nobody who is named is shown the same two candidates twice while others are left, in any order
+                and whatever their rows; then come those that were shown least often. The record is kept for the latest 65,536
+                voters and 1,048,576 pairs.
+            exclude: rows that must not be shown this time.
+            cost: (n_arms,) what each row costs, in log-odds, as in `best`: the policy chooses by utilities minus cost times
+                the weight of `set_cost_weight`. What is learnt knows nothing of it.
+            names: (n_arms,) what each row is called, so that guardrails know a candidate whose features change.
+        """
+        actions, conditions = self._actions(features), None
+        if not (voter is None and exclude is None and cost is None and names is None):
+            conditions = check_conditions(actions, voter, exclude, cost, names)
+        if self._replica is not None:
+            duel: Duel = self._replica.commit(Ask(actions, conditions))
+            return duel
+        with self._lock:
+            return self._memory.ask(actions, conditions)
+
+    def set_guardrails(self, guardrails: Guardrails | None) -> None:
+        """Have all later choices keep to guardrails; None takes them away. On a journal this is an event like any other."""
+        if not isinstance(guardrails, Guardrails | None):
+            raise InvalidInputError(f"guardrails must be Guardrails(...) or None; got {guardrails!r}.")
+        if self._replica is not None:
+            self._replica.commit(SetGuardrails(guardrails))
+            return
+        with self._lock:
+            self._memory.guard.set_guardrails(guardrails)
+
+    def set_cost_weight(self, weight: float) -> None:
+        """Multiply the costs of all later choices by this: 1 at first, 0 to ignore them. On a journal this is an event."""
+        number = finite_number("weight", weight, at_least=0.0)
+        if self._replica is not None:
+            self._replica.commit(SetCostWeight(number))
+            return
+        with self._lock:
+            self._memory.guard.cost_weight = number
+
     def learn(self, duel: Duel | int, winner: Winner, *, voter: str | None = None, time: float | None = None) -> None:
         """Learn who won.
 
@@ -86,7 +139,7 @@ class Agent(LiveAgent[Duels, Duel]):
             duel: what `choose` returned, or its id.
             winner: the row of the winner; or "left" or "right" for the side of the screen, "first" or "second" for the order of
                 the algorithm, or "tie", which counts as half a win each way.
-            voter: who voted, so that `forget(voter=...)` finds it.
+            voter: who voted, so that `forget(voter=...)` finds it; who was asked, where `choose` was told.
             time: when, in seconds of any clock, so that `forget(since=..., until=...)` finds it.
         """
         self._tell(duel, winner, voter, time)

@@ -4,15 +4,18 @@ The rule of replay. A state is a deterministic fold over these events, and an un
 
     opened     policy, dim, seed, horizon, max_pending, version   comes first, and again when the version changes
     asked      id, set, what was shown, stream, policy            the policy's `choose` runs again and moves the chains; which
-                                                                  questions are open at that point is part of the fold
+               voter, exclude, cost, names                        questions are open at that point is part of the fold, and
+                                                                  so is who saw which pair, and how often what was shown
     told       id, the answer, voter, time                        the policy's `learn` runs again
     skipped    id
     imported   votes                                              votes from elsewhere, in the blob
     forgot     duel, voter, since, until                          takes votes back
     policy     policy                                             goes over to another policy
+    guardrails guardrails                                         what later choices keep to
+    cost_weight weight                                            what their costs are multiplied by
 
-The last two change the past: the state is folded again from the first event on, without the votes that any later event takes
-back (their duels count as skipped) and with the latest policy.
+`forgot` and `policy` change the past: the state is folded again from the first event on, without the votes that any later
+event takes back (their duels count as skipped) and with the latest policy.
 
 The content of an action set is in the blob of the first `asked` event that offers it: its first `set_bytes` bytes. Version
 0.1.0 wrote it as an event of its own, `set`, and an event `snapshot` after which every set was written again; both are read.
@@ -36,6 +39,7 @@ from duelist.core.serialize import from_bytes, to_bytes
 from duelist.journal.base import Event, Record
 from duelist.journal.replica import Fold
 from duelist.live.agent_state import SKIPPED, AgentState, Asked, Shown
+from duelist.live.guardrails import Conditions, Guardrails
 from duelist.live.pending import from_blob, to_blob
 from duelist.live.vote_log import Selection
 from duelist.live.votes import Votes
@@ -137,6 +141,10 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             agent.import_votes(votes)
         elif kind == "skipped":
             state.agent.skip(body["id"])
+        elif kind == "guardrails":
+            agent.guard.set_guardrails(None if body["guardrails"] is None else Guardrails(**body["guardrails"]))
+        elif kind == "cost_weight":
+            agent.guard.cost_weight = body["weight"]
         elif kind == "set":
             state.offer(body["set"], from_bytes(record.blob))
         elif kind == "snapshot":
@@ -235,7 +243,8 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
                 f"event {record.position} offers a set that the journal does not hold. Restore it from a copy."
             )
         shown = from_blob(agent.kind.rows_from(record.body), actions, record.blob[size:])
-        agent.ask_again(actions, agent.kind.from_parts(shown if with_note else shown._replace(note=None)))
+        again = agent.kind.from_parts(shown if with_note else shown._replace(note=None))
+        agent.ask_again(actions, again, Conditions.from_body(record.body))
 
 
 class Open(NamedTuple):
@@ -258,15 +267,18 @@ class Ask(NamedTuple):
     """Ask for a pair or a slate."""
 
     actions: ActionSet
+    conditions: Conditions | None = None
 
     def decide(self, state: LoggedState[Any, Any], at: int) -> Event:  # noqa: ARG002
         """An `asked` event."""
         agent, digest = state.agent, self.actions.digest.hex()
         # Saved before asking: a set that cannot be stored is refused first.
         content = b"" if digest in state.offered else to_bytes(self.actions)
-        proposal = agent.propose(self.actions)
+        proposal = agent.propose_under(self.actions, self.conditions)
         number = len(agent.endings)
         body = {"id": number, "set": digest, **agent.kind.asked_facts(proposal), "stream": number, "policy": state.opened_at}
+        if self.conditions is not None:
+            body.update(self.conditions.to_body())
         if content:
             body["set_bytes"] = len(content)
         return Event("asked", body, content + to_blob(agent.kind.to_parts(proposal.shown)))
@@ -293,7 +305,8 @@ class Tell(NamedTuple):
         if agent.answer_to(number) == answer:
             return None
         agent.refuse_ended(number)
-        known = {name: value for name, value in (("voter", self.voter), ("time", self.time)) if value is not None}
+        voter = agent.asker(number) if self.voter is None else self.voter
+        known = {name: value for name, value in (("voter", voter), ("time", self.time)) if value is not None}
         return Event("told", {"id": number, **agent.kind.told_facts(answer), **known})
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
@@ -342,6 +355,38 @@ class ChangePolicy(NamedTuple):
                 f"Import the votes into a new agent."
             )
         return Event("policy", {"policy": written, "policy_name": type(self.policy).__name__})
+
+    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
+        """Nothing."""
+
+
+class SetGuardrails(NamedTuple):
+    """Keep to other guardrails, or to none."""
+
+    guardrails: Guardrails | None
+
+    def decide(self, state: LoggedState[Any, Any], at: int) -> Event | None:  # noqa: ARG002
+        """A `guardrails` event; nothing where they are the same."""
+        guard = state.agent.guard
+        if guard is not None and guard.rails == self.guardrails:
+            return None
+        return Event("guardrails", {"guardrails": None if self.guardrails is None else self.guardrails.to_plain()})
+
+    def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
+        """Nothing."""
+
+
+class SetCostWeight(NamedTuple):
+    """Multiply costs by another number."""
+
+    weight: float
+
+    def decide(self, state: LoggedState[Any, Any], at: int) -> Event | None:  # noqa: ARG002
+        """A `cost_weight` event; nothing where it is the same."""
+        guard = state.agent.guard
+        if guard is not None and guard.cost_weight == self.weight:
+            return None
+        return Event("cost_weight", {"weight": self.weight})
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
         """Nothing."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import AlreadyLearntError, InvalidInputError, NonFiniteError, SavedStateError, UnknownDuelError
+from duelist.live.guardrails import Conditions, Guard
 from duelist.live.lane import FRESH_QUESTIONS, Lane, Proposal
 from duelist.live.pending import Parts, load_pending, pair_alone, save_pending, stand_in
 from duelist.live.vote_log import VoteLog
@@ -138,6 +139,7 @@ class AgentState(Generic[Shown, Asked]):
 
     Attributes:
         log: what was asked and told, so that votes can be taken back; None where it is not kept.
+        guard: what choices keep to; None where nothing can be limited.
         token: tells the questions of this agent from those of any other; empty where it is not known. Copies share it.
     """
 
@@ -145,6 +147,7 @@ class AgentState(Generic[Shown, Asked]):
         self.kind, self.lane, self.max_pending = kind, kind.lane, max_pending
         self.token = ""
         self.log: VoteLog | None = None
+        self.guard: Guard | None = None
         self.rounds = 0
         self.endings = bytearray()
         self.rankings: dict[int, Answer] = {}  # answers that an ending cannot say
@@ -155,24 +158,40 @@ class AgentState(Generic[Shown, Asked]):
         """What the policy would show, knowing which of the latest questions are open."""
         if not self.pending or not self.lane.counts_pending:
             return self.lane.propose(actions)
+        return self.lane.propose(actions, self._open_questions())
+
+    def propose_under(self, actions: ActionSet, conditions: Conditions | None) -> Proposal[Shown]:
+        """`propose`, under the conditions of an ask and within the guardrails."""
+        if self.guard is None or (conditions is None and self.guard.rails is None):
+            return self.propose(actions)
+        limits = self.guard.limits(actions, conditions, self.lane.policy)
+        if limits is None:
+            return self.propose(actions)
+        lane: Any = self.lane  # a lane of duels: nothing else has a guard
+        open_questions = self._open_questions() if lane.counts_pending else {}
+        proposal: Proposal[Shown] = lane.propose_within(actions, limits, open_questions)
+        return proposal
+
+    def _open_questions(self) -> dict[int, Shown]:
         oldest = len(self.endings) - FRESH_QUESTIONS
         numbers = [*takewhile(lambda number: number >= oldest, reversed(self.pending))]
-        return self.lane.propose(actions, {number: self.pending[number].shown for number in reversed(numbers)})
+        return {number: self.pending[number].shown for number in reversed(numbers)}
 
-    def ask(self, actions: ActionSet) -> Asked:
+    def ask(self, actions: ActionSet, conditions: Conditions | None = None) -> Asked:
         """Ask the policy what to show."""
-        proposal = self.propose(actions)
+        guarded = conditions is not None or (self.guard is not None and self.guard.rails is not None)
+        proposal = self.propose_under(actions, conditions) if guarded else self.propose(actions)
         question = self.kind.view(len(self.endings), proposal.shown, self.token, proposal)
         self.lane.commit(proposal)
-        self._add(question, proposal.shown, actions)
+        self._add(question, proposal.shown, actions, conditions)
         return question
 
-    def ask_again(self, actions: ActionSet, shown: Shown) -> None:
+    def ask_again(self, actions: ActionSet, shown: Shown, conditions: Conditions | None = None) -> None:
         """Ask as before, and have `shown` stand, whatever the policy would show now: it is what was seen."""
         # Another version may be unable to repeat an old choice; it was asked all the same.
         with contextlib.suppress(NonFiniteError):
             self.lane.commit(self.propose(actions))
-        self._add(self.view(len(self.endings), shown), shown, actions)
+        self._add(self.view(len(self.endings), shown), shown, actions, conditions)
 
     def view(self, number: int, shown: Shown) -> Asked:
         """A question as its asker sees it."""
@@ -189,8 +208,9 @@ class AgentState(Generic[Shown, Asked]):
             else:
                 actions = stand_in(parts.features, actions)
         self.lane.learn(actions, shown, self.kind.for_policy(answer))
+        asker = None if self.guard is None else self.guard.asked_by.pop(number, None)
         if self.log is not None:
-            self.log.tell(number, actions, voter, time)
+            self.log.tell(number, actions, asker if voter is None else voter, time)
         del self.pending[number]
         self.endings[number] = _ENDINGS.get(answer, RANKED)
         if answer not in _ENDINGS:
@@ -205,8 +225,17 @@ class AgentState(Generic[Shown, Asked]):
     def skip(self, number: int) -> None:
         """Forget a pending question: nothing is learnt from it."""
         self.refuse_ended(number)
+        self._forget_asker(number)
         del self.pending[number]
         self.endings[number] = SKIPPED
+
+    def asker(self, number: int) -> str | None:
+        """The voter that a pending question was asked with; None for none."""
+        return None if self.guard is None else self.guard.asked_by.get(number)
+
+    def _forget_asker(self, number: int) -> None:
+        if self.guard is not None:
+            self.guard.asked_by.pop(number, None)
 
     def find(self, question: Asked | int) -> tuple[int, tuple[int, ...]]:
         """The number and the rows of a question, if it was asked here."""
@@ -282,6 +311,7 @@ class AgentState(Generic[Shown, Asked]):
             "ranking_lengths": np.array([len(answer) for answer in self.rankings.values()], dtype=np.int64),
             "rankings": np.array([place for answer in self.rankings.values() for place in answer], dtype=np.int64),
             "waiting": save_pending(pending),
+            "guard": None if self.guard is None else self.guard.to_saved(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -298,6 +328,8 @@ class AgentState(Generic[Shown, Asked]):
         self.rows = array("i", np.ascontiguousarray(rows, dtype=np.int32).tobytes())
         if self.lane.votes is not None and saved.get("votes") is not None:
             self.lane.votes = saved["votes"]
+        if self.guard is not None and saved.get("guard") is not None:
+            self.guard.restore(saved["guard"])
         self.lane.state, self.rounds, self.endings = saved["state"], saved["rounds"], endings
         self.pending = {
             number: Pending(self.kind.from_parts(parts), self._needed(actions)) for number, (parts, actions) in pending.items()
@@ -311,14 +343,17 @@ class AgentState(Generic[Shown, Asked]):
         keeps_sets = getattr(self.lane.policy, "keeps_sets", None)  # a slate policy has no such method, and does
         return keeps_sets is None or bool(keeps_sets())
 
-    def _add(self, question: Asked, shown: Shown, actions: ActionSet) -> None:
+    def _add(self, question: Asked, shown: Any, actions: ActionSet, conditions: Conditions | None) -> None:
         if self.log is not None:
             self.log.ask(question.id, self.kind.to_parts(shown), actions)
         self.endings.append(PENDING)
         self.rows.extend(question.rows)
         self.pending[question.id] = Pending(shown, self._needed(actions))
+        if self.guard is not None and (conditions is not None or self.guard.rails is not None):
+            self.guard.record(question.id, actions, shown, conditions)
         if len(self.pending) > self.max_pending:
             oldest = next(iter(self.pending))
+            self._forget_asker(oldest)
             del self.pending[oldest]
             self.endings[oldest] = DROPPED
 

@@ -19,6 +19,7 @@ from duelist.core.checks import one_of
 from duelist.core.errors import InvalidInputError
 from duelist.history.duels import Duels
 from duelist.live.agent_state import SKIPPED, AgentState, Pending
+from duelist.live.guardrails import Guard
 from duelist.live.lane import LiveLane, Proposal
 from duelist.live.pending import Parts
 from duelist.live.vote_log import Selection, VoteLog
@@ -104,6 +105,9 @@ class Duel:
     @property
     def propensity(self) -> float:
         """How likely the policy was to ask about this pair, first and second in this order; NaN where it cannot tell.
+
+        Where candidates were left out or had a cost, it is that of the choice from the others. It cannot tell where a pair
+        stands in for one that the voter had seen, or a candidate is shown for its `min_share`.
 
         It is worked out at the first reading. Until then the duel holds on to the action set that it was chosen from. A duel
         that comes from `agent.pending` does not know it.
@@ -204,6 +208,7 @@ class DuelState(AgentState[Duels, Duel]):
 
     def __init__(self, lane: LiveLane, max_pending: int, *, keep_votes: bool) -> None:
         super().__init__(DuelKind(lane), max_pending)
+        self.guard: Guard = Guard()
         if keep_votes:
             self.log = VoteLog(lane.policy.keeps_sets(), lane.policy.follows_sets())
 

@@ -7,20 +7,22 @@ down what was proposed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.actions.finite import ActionSet, FiniteActions, OffsetActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, check_outcomes, duels_between
 from duelist.history.history import History
+from duelist.live.seen_pairs import Codes, pair_codes
 from duelist.policies.base import Policy, Round
-from duelist.typing import FloatArray, IntArray
+from duelist.typing import BoolArray, FloatArray, IntArray
 
 Shown = TypeVar("Shown")  # what a person is shown: Duels of one lane, or Slates
 _OUTCOMES = {outcome: np.array([outcome]) for outcome in (1, -1, 0)}
@@ -59,6 +61,8 @@ class Proposal(NamedTuple, Generic[Shown]):
         before: the state that it was computed from.
         actions: the set that it was chosen from.
         pending: numbers of the open questions that it was chosen beside.
+        basis: where the choice was limited, the set that it was made from, and what was chosen by the rows of that set: how
+            likely it was is a question about these. Empty where it is not the policy's own choice.
     """
 
     shown: Shown
@@ -66,6 +70,31 @@ class Proposal(NamedTuple, Generic[Shown]):
     before: Any
     actions: ActionSet
     pending: tuple[int, ...] = ()
+    basis: tuple[()] | tuple[ActionSet, Shown] | None = None
+
+
+class Limits(NamedTuple):
+    """What a pair must keep to.
+
+    Attributes:
+        contents: (n_arms,) a number for what each arm is: equal ones are the same candidate.
+        refused: pairs that must not be shown, as `pair_codes` of their contents; ascending.
+        rows: ascending, at least two: the arms that may be shown; None for all.
+        offsets: (n_arms,) what is added to the utility of each arm; None for nothing.
+        wanted: a row that must be shown, if it has a partner; -1 for none.
+    """
+
+    contents: Codes
+    refused: Codes
+    rows: IntArray | None = None
+    offsets: FloatArray | None = None
+    wanted: int = -1
+
+    def may_meet(self, row: int, others: IntArray) -> BoolArray:
+        """Which of the other rows are another candidate, and not in a refused pair with this one."""
+        mine, theirs = self.contents[row], self.contents[others]
+        refused = np.isin(pair_codes(np.full_like(theirs, mine), theirs), self.refused)
+        return np.asarray((theirs != mine) & ~refused)
 
 
 class Lane(Generic[Shown]):
@@ -170,17 +199,44 @@ class LiveLane(Lane[Duels]):
         if keep_votes and own_history(self.state) is None and policy.linear_utilities:
             self.votes = History.start(lanes=1, dim=self.dim, discount=policy.forgetting())
 
-    def propose_distinct(self, actions: FiniteActions, pending: Mapping[int, Duels] = NOTHING_PENDING) -> Proposal[Duels]:
+    def propose_distinct(
+        self, actions: FiniteActions, pending: Mapping[int, Duels] = NOTHING_PENDING, limits: Limits | None = None
+    ) -> Proposal[Duels]:
         """`propose`, where the same arm twice makes no sense even for a policy that allows it: the next row is second then."""
-        proposal = self.propose(actions, pending)
+        proposal = self.propose(actions, pending) if limits is None else self.propose_within(actions, limits, pending)
         first = proposal.shown.first
         if first[0] != proposal.shown.second[0]:
             return proposal
         return proposal._replace(shown=duels_between(actions, first, (first + 1) % actions.n_arms, proposal.shown.note))
 
+    def propose_within(
+        self, actions: FiniteActions, limits: Limits, pending: Mapping[int, Duels] = NOTHING_PENDING
+    ) -> Proposal[Duels]:
+        """`propose`, with a pair that keeps to limits. The state moves on as without them.
+
+        The policy chooses from the rows that are allowed, with their offsets. Where its pair is refused, its first arm stays,
+        and the policy chooses again from that arm and all that it may meet; should it leave the arm out, the arm meets the
+        first of the two that it chose. An arm that may meet nobody is left out, and the policy chooses from the rest. So there
+        is a pair as long as one is allowed, and every call of the policy is one that it might have had anyway: with the same
+        state and the same random numbers.
+        """
+        proposal = self.propose(actions, pending)
+        rows = np.arange(actions.n_arms) if limits.rows is None else limits.rows
+        ask = _Asker(self, actions, limits.offsets, tuple(pending.values()))
+        if limits.rows is None and limits.offsets is None:
+            pair, basis = proposal.shown, None
+        else:
+            pair, basis = ask(rows)
+        if limits.wanted < 0 and not len(limits.refused):
+            return proposal._replace(shown=pair, basis=basis)
+        return proposal._replace(shown=_find_pair(pair, rows, limits, ask), basis=())
+
     def pair_probability(self, proposal: Proposal[Duels]) -> float:
         """How likely the policy was to propose this pair in this order; NaN where it cannot tell."""
-        return float(self.policy.pair_probability(proposal.state, proposal.actions, proposal.shown)[0])
+        if proposal.basis == ():
+            return math.nan
+        actions, shown = proposal.basis or (proposal.actions, proposal.shown)
+        return float(self.policy.pair_probability(proposal.state, actions, shown)[0])
 
     def drawn_utilities(self, proposal: Proposal[Duels]) -> FloatArray:
         """(n_draws, 2) utilities of both candidates under each draw behind the pair; no rows where a policy draws none."""
@@ -206,6 +262,54 @@ class LiveLane(Lane[Duels]):
         """Learn who won between two rows: +1 where the first won, -1 where it lost, 0 for a tie."""
         answers = _OUTCOMES[outcome] if outcome in _OUTCOMES else np.array([outcome])
         self.learn(actions, duels_between(actions, np.array([first]), np.array([second])), answers)
+
+
+class _Asker:
+    """Asks a policy to choose from some rows only, in the state in which its lane is. Nothing changes."""
+
+    def __init__(self, lane: LiveLane, actions: FiniteActions, offsets: FloatArray | None, pending: tuple[Duels, ...]) -> None:
+        self.lane, self.actions, self.offsets, self.pending = lane, actions, offsets, pending
+
+    def __call__(self, rows: IntArray) -> tuple[Duels, tuple[FiniteActions, Duels]]:
+        """The pair by its rows in all arms, and what it was chosen from with the pair by its rows in that."""
+        lane, actions = self.lane, self.actions
+        some = actions if len(rows) == actions.n_arms else FiniteActions(actions.features[0, rows])
+        if self.offsets is not None:
+            some = OffsetActions(some, self.offsets[None, rows])
+        if self.pending and lane.counts_pending:
+            chosen, _ = lane.policy.choose_with_pending(lane.state, some, lane.streams, self.pending)
+        else:
+            chosen, _ = lane.policy.choose(lane.state, some, lane.streams)
+        return chosen._replace(first=rows[chosen.first], second=rows[chosen.second]), (some, chosen)
+
+    def about(self, row: int, other: int, *, noted: bool) -> Duels:
+        """The pair of two rows. A policy that leaves notes is asked about the two alone, for a note that fits them."""
+        if noted:
+            pair, _ = self(np.array(sorted((row, other))))
+            if pair.first[0] != pair.second[0]:
+                return pair
+        return duels_between(self.actions, np.array([row]), np.array([other]))
+
+
+def _find_pair(pair: Duels, rows: IntArray, limits: Limits, ask: _Asker) -> Duels:
+    """A pair of these rows that keeps to the limits, starting from what the policy chose; that pair if there is none."""
+    chosen, wanted = pair, limits.wanted
+    while True:
+        row = wanted if wanted >= 0 else int(chosen.first[0])
+        partners = rows[limits.may_meet(row, rows)]
+        if len(partners):
+            break
+        rows, wanted = rows[limits.contents[rows] != limits.contents[row]], -1
+        if len(rows) < 2:
+            return pair
+        chosen, _ = ask(rows)
+    shown = (int(chosen.first[0]), int(chosen.second[0]))
+    if not np.isin(shown, partners).any():
+        chosen, _ = ask(np.sort(np.append(partners, row)))
+        shown = (int(chosen.first[0]), int(chosen.second[0]))
+    # A policy that may show an arm against itself can still have chosen no partner.
+    other = next((one for one in shown if one in partners), int(partners[0]))
+    return chosen if {row, other} == {*shown} else ask.about(row, other, noted=chosen.note is not None)
 
 
 def own_history(policy_state: Any) -> History | None:

@@ -130,6 +130,8 @@ class SlateKind:
 class SlateAgent(LiveAgent[Slates, Slate]):
     """A policy that shows slates, in live use. Everything but the form of the question is as with `Agent`.
 
+    Voters, guardrails and costs are for pairs: `choose` takes features alone.
+
     Args:
         policy: hyper-parameters, for example `ListwiseFGTS(choices=3)`.
         dim: length of a feature vector.

@@ -103,6 +103,10 @@ class Policy(Protocol[State]):
         """(lanes, n_draws, n) utilities of features (lanes, n, dim) under the draws behind the last pair; none by default."""
         return np.empty((features.shape[0], 0, features.shape[1]))
 
+    def weighs_offsets(self) -> bool:
+        """Whether `choose` plays by the utilities of `OffsetActions`: those of the features plus what is added to them."""
+        return False
+
     def believed_prior(self) -> Prior:
         """The prior over theta that the policy holds, or a standard normal one where it has none of its own."""
         return Gaussian()

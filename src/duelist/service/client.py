@@ -114,9 +114,17 @@ class Client:
         """The arenas that the key opens."""
         return list(self._json("GET", "/arenas")["arenas"])
 
-    def ask(self, arena: str, *, features: Mapping[str, Sequence[float]] | None = None) -> Ask:
-        """Ask for a pair. Features by item id are for arenas whose features come with the ask."""
+    def ask(self, arena: str, *, features: Mapping[str, Sequence[float]] | None = None, voter: str | None = None) -> Ask:
+        """Ask for a pair.
+
+        Args:
+            arena: id of the arena.
+            features: by item id, for arenas whose features come with the ask.
+            voter: who is asked: nobody gets a pair twice while there are others. The answer is then this voter's.
+        """
         body: dict[str, Any] = {"request_id": secrets.token_hex(16)}
+        if voter is not None:
+            body["voter"] = voter
         if features is not None:
             body["features"] = {item: [float(x) for x in row] for item, row in features.items()}
         made = self._json("POST", f"{_arena(arena)}/asks", body)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from duelist.journal.base import Event
 from duelist.service.arena.arena import ArenaSummary
-from duelist.service.arena.events import Event
 from duelist.service.arena.items import Item
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.errors import ConflictError, NotFoundError

@@ -10,12 +10,11 @@ import numpy as np
 
 from duelist.core.errors import DuelistError, SavedStateError
 from duelist.core.serialize import from_bytes, to_bytes
-from duelist.journal.base import Record
+from duelist.journal.base import Event, Record
 from duelist.live.lane import FRESH_QUESTIONS
 from duelist.service.arena.arena import Arena
 from duelist.service.arena.commands import Ask, Tell, check_items
 from duelist.service.arena.decisions import ASKED, SETTLED, DecisionLog
-from duelist.service.arena.events import Event
 from duelist.service.arena.items import Item
 from duelist.service.arena.learner import OpenAsk, new_lane
 from duelist.service.arena.spec import ArenaSpec
@@ -133,6 +132,7 @@ def to_saved(arena: Arena) -> dict[str, Any]:
         "line_ups": [list(members) for members in table.rosters],
         "log": log,
         "voters": list(arena.voters),
+        "seen": arena.seen.to_saved(),
         "batches": [[name, size] for name, size in arena.batches.items()],
         "revision": arena.revision,
         "learnt": np.array(learner.learnt, dtype=np.int64),
@@ -155,6 +155,8 @@ def from_saved(saved: dict[str, Any]) -> Arena:
     table.rosters = [tuple(members) for members in saved["line_ups"]]
     arena.log = DecisionLog.from_arrays({**saved["log"], "roster": saved["log"]["line_up"]})
     arena.voters = {voter: index for index, voter in enumerate(saved["voters"])}
+    if "seen" in saved:  # since 0.2.0
+        arena.seen.restore(saved["seen"])
     arena.batches = dict(saved["batches"])
     arena.revision = saved["revision"]
     arena.undoable = dict(saved["held"])

@@ -25,10 +25,12 @@ from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.kernels.pairs import colstim_lanes
-from duelist.policies.base import Policy, Round
+from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
+    FittedPolicy,
     UCBState,
     WarmUp,
+    beside_offsets,
     check_ucb,
     expect_answers,
     learn_ucb,
@@ -61,7 +63,7 @@ class CoLSTIMState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoLSTIM(Policy[CoLSTIMState]):
+class CoLSTIM(FittedPolicy[CoLSTIMState]):
     """Play a randomly perturbed leader against its strongest optimistic challenger.
 
     Args:
@@ -129,7 +131,7 @@ class CoLSTIM(Policy[CoLSTIMState]):
             bounds = fit.bounds
             if isinstance(self.radius, str) and state.settings.horizon == 0:
                 bounds = bounds._replace(radius=np.full(finite.lanes, theory_radius(finite.dim, fit.asked + 2)))
-            colstim_lanes(first, second, candidates, bounds, noise, fit.settings.different)
+            colstim_lanes(first, second, candidates, beside_offsets(finite, bounds), noise, fit.settings.different)
         return duels_between(finite, first, second), state._replace(fit=fit._replace(asked=fit.asked + 1))
 
     def choose_with_pending(
@@ -147,14 +149,6 @@ class CoLSTIM(Policy[CoLSTIMState]):
     def learn_many(self, state: CoLSTIMState, rounds: Iterable[Round]) -> CoLSTIMState:
         """Append all outcomes and fit once."""
         return state._replace(fit=learn_ucb_many(state.fit, rounds, local=False))
-
-    def keeps_sets(self) -> bool:
-        """A fit reads contrasts."""
-        return False
-
-    def follows_sets(self) -> bool:
-        """Asking only counts."""
-        return False
 
     def report(self, state: CoLSTIMState) -> dict[str, FloatArray]:
         """Fits that did not converge, and the size of the statistics."""

@@ -232,7 +232,10 @@ class FGTS(Policy[FGTSState]):
             return estimates
         rule = self._same_arm(state)
         for lane in range(len(estimates)):
-            liked = count_favourites(actions.features[lane] @ normal_draws(curvature, lane, seed=state.asked))
+            utilities = actions.features[lane] @ normal_draws(curvature, lane, seed=state.asked)
+            if actions.offsets is not None:
+                utilities += actions.offsets[lane][:, None]
+            liked = count_favourites(utilities)
             first, second = int(duels.first[lane]), int(duels.second[lane])
             estimates[lane] = pair_probability(liked, first, second, rule)
             if both_orders:
@@ -266,6 +269,10 @@ class FGTS(Policy[FGTSState]):
     def forgetting(self) -> float:
         """The discount."""
         return float(self.discount)
+
+    def weighs_offsets(self) -> bool:
+        """Draws play the best arm by utility and offset."""
+        return True
 
     def report(self, state: FGTSState) -> dict[str, FloatArray]:
         """How the sampler is doing, how many distinct contrasts the likelihood reads, and whether the chains can be trusted.

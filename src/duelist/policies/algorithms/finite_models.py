@@ -176,6 +176,8 @@ class FiniteModels(Policy[FiniteModelsState]):
     def _rows(self, state: FiniteModelsState, actions: FiniteActions, drawn: IntArray, *, apart: bool) -> Duels:
         """The pair of a reward table, whose models know arms by their rows."""
         rewards = state.models[drawn]
+        if actions.offsets is not None:
+            rewards = rewards + actions.offsets[:, None]
         first = np.argmax(rewards[:, 0], axis=1)
         return duels_between(actions, first, best_other(rewards[:, 1], first) if apart else np.argmax(rewards[:, 1], axis=1))
 
@@ -224,6 +226,10 @@ class FiniteModels(Policy[FiniteModelsState]):
     def follows_sets(self) -> bool:
         """Asking only counts; but a table of rewards wants to see all of its arms."""
         return self.rewards is not None
+
+    def weighs_offsets(self) -> bool:
+        """Models play the best arm by utility and offset."""
+        return True
 
     def report(self, state: FiniteModelsState) -> dict[str, FloatArray]:
         """How many models are still in play: the exponential of the posterior's entropy, for draw 1."""

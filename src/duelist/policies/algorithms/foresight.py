@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, OffsetActions
 from duelist.core.checks import whole_number
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stored_names import nest, stored
@@ -28,7 +28,7 @@ from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.kernels.foresight import Decision, Rule, foresight_lanes
 from duelist.policies.base import Policy, Round
-from duelist.policies.parts.confidence import must_differ, new_pairs, offer_candidates
+from duelist.policies.parts.confidence import beside_offsets, must_differ, new_pairs, offer_candidates
 from duelist.policies.parts.prior_scale import ScaleFits, base_ridge, expect_answers, refit, set_ridges, start_scales
 from duelist.policies.parts.same_arm import BOUNDS, check_same_arm, require_finite
 from duelist.typing import FloatArray, IntArray
@@ -230,18 +230,19 @@ class Foresight(Policy[ForesightState]):
             if state.history.rounds:  # votes that came before the first arms
                 scales, _ = refit(scales, state.history, np.ones((finite.lanes, finite.dim)))
         remaining = self._rounds_left(state)
-        digest = finite.digest.hex()
+        digest = (finite.arms if isinstance(finite, OffsetActions) else finite).digest.hex()
         same_arms = digest == state.arms.digest
-        # With other arms, or with a horizon that moves away, what was not worth its cost may be now.
-        keep = same_arms and settings.horizon > 0 and not settings.different
+        # With other arms or offsets, or with a horizon that moves away, what was not worth its cost may be now.
+        keep = same_arms and finite.offsets is None and settings.horizon > 0 and not settings.different
         settled = state.arms.settled.copy() if keep else np.full(finite.lanes, -1)
         factor = settings.optimism * float(remaining) ** (1 / 3)
         before = state.arms.offered[:, :, :0]
         if not same_arms:
             # A question is about a pair of arms. Only one that comes back can be closed early; else it serves other arms too.
-            back = share_seen(candidates.columns, state.arms.offered, base_ridge(finite))
+            back = share_seen(finite.columns, state.arms.offered, base_ridge(finite))
             carried = carry_over(state.arms.gained)
             factor, before = carried + back**2 * (factor - carried), state.arms.offered
+        known = settled.copy()  # the decision writes into its own
         decision = Decision(*new_pairs(finite.lanes), settled, np.empty((finite.lanes, 3)))
         rule = Rule(
             remaining=float(remaining),
@@ -251,18 +252,26 @@ class Foresight(Policy[ForesightState]):
             batches=_BATCHES[remaining > _BATCHES],
             different=settings.different,
         )
-        foresight_lanes(decision, candidates, np.ascontiguousarray(before), scales.mixture, rule)
+        if finite.offsets is not None:  # what the arms of before cost is not known; here they count for nothing
+            before = np.pad(before, [(0, 0), (0, 1), (0, 0)])
+        before = np.ascontiguousarray(before)
+        foresight_lanes(decision, candidates, before, beside_offsets(finite, scales.mixture), rule)
         state = state._replace(
             asked=state.asked + 1,
             scales=scales,
-            arms=OfferedArms(candidates.columns, digest, settled, state.arms.gained + decision.gained),
+            arms=OfferedArms(
+                finite.columns,
+                digest,
+                settled if finite.offsets is None else np.full(finite.lanes, -1),
+                state.arms.gained + decision.gained,
+            ),
             info=state.info._replace(explored=state.info.explored + (settled < 0)),
         )
         if pending:
             # A decision of its own: the state must not depend on who has answered by now.
-            expected = expect_answers(scales.mixture, pending)
-            decision = Decision(*new_pairs(finite.lanes), settled.copy(), np.empty((finite.lanes, 3)))
-            foresight_lanes(decision, candidates, np.ascontiguousarray(before), expected, rule)
+            expected = beside_offsets(finite, expect_answers(scales.mixture, pending))
+            decision = Decision(*new_pairs(finite.lanes), known, np.empty((finite.lanes, 3)))
+            foresight_lanes(decision, candidates, before, expected, rule)
         return duels_between(finite, decision.first, decision.second), state
 
     def _rounds_left(self, state: ForesightState) -> int:
@@ -304,6 +313,10 @@ class Foresight(Policy[ForesightState]):
     def keeps_sets(self) -> bool:
         """A fit reads contrasts; but `choose` follows the arms, to see whether they come back."""
         return False
+
+    def weighs_offsets(self) -> bool:
+        """Pairs are priced by utility and offset."""
+        return True
 
     def report(self, state: ForesightState) -> dict[str, FloatArray]:
         """Rounds spent exploring, the scale of the prior (a geometric mean), and how the fits went."""

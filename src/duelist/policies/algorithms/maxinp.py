@@ -23,6 +23,7 @@ from duelist.policies.parts.ball_pairs import widest_pair
 from duelist.policies.parts.confidence import (
     UCBPolicy,
     UCBState,
+    beside_offsets,
     new_pairs,
     offer_candidates,
     random_pairs,
@@ -65,7 +66,7 @@ class MaxInP(UCBPolicy):
         else:
             warn_of_many_pairs(self, finite)
             first, second = new_pairs(actions.lanes)
-            maxinp_lanes(first, second, candidates, state.bounds, state.settings.different)
+            maxinp_lanes(first, second, candidates, beside_offsets(finite, state.bounds), state.settings.different)
         return duels_between(finite, first, second), state._replace(asked=state.asked + 1)
 
     def _choose_in_ball(self, state: UCBState, ball: BallActions) -> Duels:

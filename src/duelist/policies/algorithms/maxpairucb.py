@@ -24,6 +24,7 @@ from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
     UCBPolicy,
     UCBState,
+    beside_offsets,
     expect_answers,
     learn_ucb,
     learn_ucb_many,
@@ -76,7 +77,7 @@ class MaxPairUCB(UCBPolicy):
         else:
             warn_of_many_pairs(self, finite)
             first, second = new_pairs(actions.lanes)
-            max_pair_lanes(first, second, candidates, state.bounds, state.settings.different)
+            max_pair_lanes(first, second, candidates, beside_offsets(finite, state.bounds), state.settings.different)
         return duels_between(finite, first, second), state._replace(asked=state.asked + 1)
 
     def choose_with_pending(

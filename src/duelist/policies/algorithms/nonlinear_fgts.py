@@ -133,6 +133,8 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
         )
         values = rewards_of_draws(self.reward, chains.position, finite.features)
         check_rewards(values, self.reward.bound)
+        if finite.offsets is not None:
+            values = values + finite.offsets[:, None]
         first, second = values[:, 0].argmax(axis=1), values[:, 1].argmax(axis=1)
         if resolve_same_arm(self.same_arm, DRAWS, live=state.settings.live) is not SameArm.ALLOW:
             second = np.where(second == first, best_other(values[:, 1], first), second)
@@ -145,6 +147,10 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
     def follows_sets(self) -> bool:
         """Chains move with what was learnt, whatever is on offer."""
         return False
+
+    def weighs_offsets(self) -> bool:
+        """Draws play the best arm by reward and offset."""
+        return True
 
     def report(self, state: NonlinearFGTSState) -> dict[str, FloatArray]:
         """How the sampler is doing."""

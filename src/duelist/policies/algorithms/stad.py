@@ -62,6 +62,10 @@ class StaD(LayeredPolicy):
         """The same in every stage."""
         return np.full(n_layers, self.ridge)
 
+    def weighs_offsets(self) -> bool:
+        """Not where the widest pair explores, whatever the utilities."""
+        return self.explore != "widest"
+
     def exploration(self, state: LayeredState, actions: FiniteActions, streams: Streams) -> Explore:  # noqa: ARG002
         """One of the pairs wider than 2^-l, until all are narrower than the stop."""
         return Explore(self.explore, stop_width(state.settings.radius, state.settings.horizon or state.asked + 1))

@@ -130,6 +130,10 @@ class VACDB(LayeredPolicy):
                 spread[lane, layer] = (totals - losses) @ (1.0 - chance) ** 2 + losses @ chance**2
         return spread
 
+    def weighs_offsets(self) -> bool:
+        """Not where the widest pair explores, whatever the utilities."""
+        return self.explore != "widest"
+
     def exploration(self, state: LayeredState, actions: FiniteActions, streams: Streams) -> Explore:  # noqa: ARG002
         """One of the pairs wider than 2^-l, weighted by its width."""
         stop = np.full(len(state.settings.radius), stop_width(state.settings.horizon or state.asked + 1))

@@ -14,11 +14,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.actions.finite import ActionSet, FiniteActions, OffsetActions, extended_weights
 from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
@@ -28,7 +28,7 @@ from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.kernels.linalg.factors import LARGE
 from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, follow_lanes, refit_lanes
-from duelist.policies.base import Policy, Round
+from duelist.policies.base import Policy, Round, State
 from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, require_finite, resolve_same_arm
 from duelist.typing import FloatArray, IntArray
@@ -37,6 +37,7 @@ PAPER_RIDGE = 0.001
 # What a pair costs a rule that looks at all of them, measured at 5,000 arms: 2 ns in dimension 8, 9 ns in dimension 64.
 _NS_PER_PAIR, _NS_PER_ENTRY = 1.0, 0.125
 _SECONDS_TO_SAY = 4.0
+Belief = TypeVar("Belief", bound=Any)  # Bounds, or another tuple with a theta and a whitener
 
 
 # A number of rounds, or the d K that the theory of CoLSTIM asks for.
@@ -153,8 +154,24 @@ def start_ucb(problem: Problem, radius: PerLane, ridge: PerLane, same_arm: str, 
     )
 
 
+class FittedPolicy(Policy[State]):
+    """A policy that fits contrasts, and chooses by an estimate with bounds."""
+
+    def keeps_sets(self) -> bool:
+        """A fit reads contrasts."""
+        return False
+
+    def follows_sets(self) -> bool:
+        """Asking only counts."""
+        return False
+
+    def weighs_offsets(self) -> bool:
+        """The estimate and its bounds are of utility and offset."""
+        return True
+
+
 @dataclass(frozen=True, kw_only=True)
-class UCBPolicy(Policy[UCBState]):
+class UCBPolicy(FittedPolicy[UCBState]):
     """A policy that fits and whitens, and chooses in its own way.
 
     Args:
@@ -192,14 +209,6 @@ class UCBPolicy(Policy[UCBState]):
     def learn_many(self, state: UCBState, rounds: Iterable[Round]) -> UCBState:
         """Append all outcomes and fit once."""
         return learn_ucb_many(state, rounds, local=False)
-
-    def keeps_sets(self) -> bool:
-        """A fit reads contrasts."""
-        return False
-
-    def follows_sets(self) -> bool:
-        """Asking only counts."""
-        return False
 
     def report(self, state: UCBState) -> dict[str, FloatArray]:
         """Fits that did not converge, and how many distinct contrasts a fit reads."""
@@ -274,7 +283,24 @@ def offer_candidates(policy: object, actions: ActionSet, theta: FloatArray, stre
             f"the action set must have {theta.shape[0]} lane(s) of dimension {theta.shape[-1]}; got {finite.lanes} of "
             f"dimension {finite.dim}. Offer arms of the shape that the policy was started with."
         )
-    return Candidates(finite.columns, finite.random_priority(streams, "ties", asked))
+    columns = finite.extended_columns if isinstance(finite, OffsetActions) else finite.columns
+    return Candidates(columns, finite.random_priority(streams, "ties", asked))
+
+
+def beside_offsets(actions: FiniteActions, belief: Belief) -> Belief:
+    """What is believed of theta, in the dimension of the candidates that `offer_candidates` made of these arms.
+
+    An offset is a feature of weight 1, which is known: it counts in every utility and in no width.
+
+    Args:
+        actions: the arms.
+        belief: a named tuple of theta (lanes, ..., dim), whitener (lanes, ..., dim, dim) and what else there is.
+    """
+    if actions.offsets is None:
+        return belief
+    whitener = np.pad(belief.whitener, [(0, 0)] * (belief.whitener.ndim - 2) + [(0, 1), (0, 1)])
+    known: Belief = belief._replace(theta=extended_weights(belief.theta), whitener=whitener)
+    return known
 
 
 def warn_of_many_pairs(policy: object, actions: FiniteActions) -> None:

@@ -19,8 +19,9 @@ from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.kernels.layers import OPTIMISTIC, PERTURBED, WIDEST, Walk, layered_lanes, refit_layers
 from duelist.kernels.pairs import Bounds, Fit
-from duelist.policies.base import Policy
 from duelist.policies.parts.confidence import (
+    FittedPolicy,
+    beside_offsets,
     check_ucb,
     duel_counts,
     must_differ,
@@ -118,7 +119,7 @@ def count_layers(layers: int | None, horizon: int | None) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayeredPolicy(Policy[LayeredState]):
+class LayeredPolicy(FittedPolicy[LayeredState]):
     """A policy that walks up layers of accuracy, and explores inside one in its own way.
 
     Args:
@@ -195,7 +196,8 @@ class LayeredPolicy(Policy[LayeredState]):
             weigh_by_width=explore.weigh_by_width,
             different=state.settings.different,
         )
-        layered_lanes(first, second, note, candidates, Bounds(state.theta, state.whitener, self.radii(state)), walk)
+        bounds = beside_offsets(finite, Bounds(state.theta, state.whitener, self.radii(state)))
+        layered_lanes(first, second, note, candidates, bounds, walk)
         return duels_between(finite, first, second, note), state._replace(asked=state.asked + 1)
 
     def choose_with_pending(
@@ -221,14 +223,6 @@ class LayeredPolicy(Policy[LayeredState]):
             whitener=fit.whitener,
             info=LayeredInfo(fit.unconverged, info.explored + taught, info.exploited + (weights == 0.0)),
         )
-
-    def keeps_sets(self) -> bool:
-        """A fit reads contrasts."""
-        return False
-
-    def follows_sets(self) -> bool:
-        """Asking only counts."""
-        return False
 
     def report(self, state: LayeredState) -> dict[str, FloatArray]:
         """How often each layer was taught, how often nothing was learnt, and fits that did not converge."""

@@ -2,14 +2,32 @@
 
 `duelist.service.arena.commands` decides which event happens; `apply` changes the arena by it. The journal stands between the
 two, so a restart is the same fold again. Time is a number in each event and never read here: replaying needs no clock.
+
+An event has a kind and a body, a JSON object. The names below are on disk since 0.1.0 and stay, also where the code has a
+better word: `line_up` is the number of a roster.
+
+| kind | the body, besides `arena` and `at` (milliseconds since 1970, UTC) |
+|---|---|
+| created | `spec`, `items` |
+| added | `items` |
+| retired, returned | `item` (number) |
+| asked | `number`, `token`, `first`, `second` (item numbers), `flipped`, `line_up`, `stream` (generation of the lane, asks in
+  it before this one), `policy`, `version`, `probability`, `explored` (null where unknown), `drawn`, and `request`,
+  `features` and `voter` where they came with the ask |
+| told | `number`, `outcome`, `voter` where one came with the answer |
+| undone | `number` |
+| imported | `batch`, `votes`: [first, second, outcome] |
+| key | `id`, `role`, `digest`, `label`, `scope`: no arena |
+| revoked | `id`: no arena |
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from duelist.live.seen_pairs import SeenPairs
 from duelist.service.arena.decisions import (
     ASKED,
     IMPORTED,
@@ -21,13 +39,13 @@ from duelist.service.arena.decisions import (
     DecisionLog,
     NewDecision,
 )
-from duelist.service.arena.events import Body
 from duelist.service.arena.items import Item, ItemTable
 from duelist.service.arena.learner import Learner, OpenAsk
 from duelist.service.arena.outcomes import OUTCOMES, Outcome
 from duelist.service.arena.spec import ArenaSpec, FeatureKind, TieKind
 from duelist.service.errors import NotFoundError
 
+Body = dict[str, Any]
 _REMEMBERED_REQUESTS = 10_000
 
 
@@ -70,6 +88,7 @@ class Arena:
         revision: grows with every event; caches are keyed by it.
         undoable: answers that may still be undone: decision -> when told, oldest first.
         undoable_by: voter number -> the one answer that this voter may still undo.
+        seen: which pairs each voter was asked about.
         asked_for: request ids of the latest asks -> decision: a repeated request gets the same pair.
     """
 
@@ -83,6 +102,7 @@ class Arena:
         self.revision = 0
         self.undoable: dict[int, int] = {}
         self.undoable_by: dict[int, int] = {}
+        self.seen = SeenPairs()
         self.asked_for: dict[str, int] = {}
         self._learnt_outcomes = frozenset(spec.learnt_outcomes)
 
@@ -166,6 +186,10 @@ class Arena:
         offer = learner.offer(body.get("features"))
         learner.commit(offer)
         probability, explored = body["probability"], body["explored"]
+        asker = NO_VOTER
+        if "voter" in body:
+            asker = self.voters.setdefault(body["voter"], len(self.voters))
+            self.seen.add(body["voter"], *learner.contents_of(offer, body["first"], body["second"]))
         number = self.log.append(
             NewDecision(
                 body["token"],
@@ -178,6 +202,7 @@ class Arena:
                 math.nan if probability is None else probability,
                 math.nan if explored is None else explored,
                 body["drawn"],
+                asker,
             )
         )
         if learner.lane.counts_pending:
@@ -191,11 +216,11 @@ class Arena:
 
     def _apply_told(self, body: Body) -> None:
         number, voter = body["number"], body.get("voter", "")
-        index = self.voters.setdefault(voter, len(self.voters)) if voter else NO_VOTER
+        index = self.voters.setdefault(voter, len(self.voters)) if voter else self.log.asker_of(number)
         if index in self.undoable_by:
             # A voter's earlier answer stands as soon as the same voter gives another.
             self._settle_one(self.undoable_by[index])
-        undoable = voter and self.spec.undo_ms > 0
+        undoable = index != NO_VOTER and self.spec.undo_ms > 0
         self.log.set_told(number, OUTCOMES[body["outcome"]], body["at"], index, UNDOABLE if undoable else SETTLED)
         if undoable:
             self.undoable[number] = body["at"]

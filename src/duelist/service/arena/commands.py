@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from duelist.service.arena.arena import Arena, ListedItem
+from duelist.journal.base import Event
+from duelist.service.arena.arena import Arena, Body, ListedItem
 from duelist.service.arena.decisions import UNDOABLE, Decision
-from duelist.service.arena.events import Body, Event
 from duelist.service.arena.items import Item, with_ids
 from duelist.service.arena.learner import RequestedFeatures
 from duelist.service.arena.outcomes import OUTCOME_NAMES, Outcome, from_sides
@@ -70,6 +70,7 @@ class Ask:
         flipped: random, whether the first item is shown on the right.
         request: id of the request; empty for none. The same id again gets the same pair.
         features: item id -> features, in arenas whose features come with each ask.
+        voter: any name; empty for none. A named voter gets no pair twice while there are others.
     """
 
     arena: str
@@ -77,6 +78,7 @@ class Ask:
     flipped: bool
     request: str = ""
     features: RequestedFeatures | None = None
+    voter: str = ""
 
     def decide(self, state: Arenas, at: int) -> Event | None:
         """The event `asked`."""
@@ -87,7 +89,8 @@ class Ask:
             arena.settle(at)
         spec, learner = arena.spec, arena.learner
         offer = learner.offer(self.features)
-        proposal = learner.propose(offer)
+        limits = learner.unseen(offer, arena.seen, self.voter) if self.voter else None
+        proposal = learner.propose(offer, limits)
         actions, members = offer
         body: Body = {
             "arena": spec.id,
@@ -107,6 +110,8 @@ class Ask:
         }
         if self.request:
             body["request"] = self.request
+        if self.voter:
+            body["voter"] = self.voter
         if self.features is not None:
             rows = zip(members, actions.features[0].tolist(), strict=True)
             body["features"] = {arena.table.items[number].id: row for number, row in rows}
@@ -127,7 +132,7 @@ class Tell:
         arena: id of the arena.
         ask: id of the decision.
         verdict: left, right, tie, both_bad or skip.
-        voter: any name; empty for none.
+        voter: any name; empty for the voter who was asked, if there was one.
     """
 
     arena: str

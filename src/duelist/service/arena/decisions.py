@@ -29,13 +29,14 @@ _COLUMNS = {
     "asked_at": "q",  # milliseconds since 1970, UTC
     "told_at": "q",
     "roster": "l",
-    "voter": "l",
+    "voter": "l",  # who answered
     "probability": "d",  # of the unordered pair; NaN where unknown
     "explored": "d",  # share of the two candidates that were not among the two leading items; NaN where unknown
     "draw_1_first": "d",  # utilities of both candidates under the two posterior draws; NaN where there were none
     "draw_1_second": "d",
     "draw_2_first": "d",
     "draw_2_second": "d",
+    "asker": "l",  # who was asked; since 0.2.0
 }
 
 
@@ -53,6 +54,7 @@ class NewDecision(NamedTuple):
         probability: of the unordered pair; NaN where unknown.
         explored: share of the pair that was not among the two leading items; NaN where unknown.
         drawn: utilities of both candidates under each posterior draw; empty where there were none.
+        asker: number of the voter who was asked.
     """
 
     token: int
@@ -65,6 +67,7 @@ class NewDecision(NamedTuple):
     probability: float = math.nan
     explored: float = math.nan
     drawn: Sequence[Sequence[float]] = ()
+    asker: int = NO_VOTER
 
 
 class Decision(NamedTuple):
@@ -88,6 +91,7 @@ class Decision(NamedTuple):
     draw_1_second: float
     draw_2_first: float
     draw_2_second: float
+    asker: int
 
     @property
     def id(self) -> str:
@@ -117,9 +121,9 @@ class DecisionLog:
 
     def append(self, new: NewDecision) -> int:
         """Add a decision that waits for its answer. Returns its number."""
-        *pair, asked_at, roster, probability, explored, drawn = new
+        *pair, asked_at, roster, probability, explored, drawn, asker = new
         utilities = (*drawn[0], *drawn[1]) if drawn else _NO_DRAWS
-        values = (*pair, Outcome.OPEN, WAITING, asked_at, 0, roster, NO_VOTER, probability, explored, *utilities)
+        values = (*pair, Outcome.OPEN, WAITING, asked_at, 0, roster, NO_VOTER, probability, explored, *utilities, asker)
         for column, value in zip(self._columns.values(), values, strict=True):
             column.append(value)
         self._counts[Outcome.OPEN] += 1
@@ -137,6 +141,11 @@ class DecisionLog:
         self._counts[outcome] += 1
         columns["outcome"][number], columns["told_at"][number] = outcome, told_at
         columns["voter"][number], columns["stage"][number] = voter, stage
+
+    def asker_of(self, number: int) -> int:
+        """Number of the voter who was asked; NO_VOTER where there was none."""
+        asker: int = self._columns["asker"][number]
+        return asker
 
     def set_settled(self, number: int) -> None:
         """The answer can no longer be undone."""
@@ -158,7 +167,9 @@ class DecisionLog:
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> DecisionLog:
         """The inverse of `to_arrays`."""
         log = cls()
+        nobody = np.full(len(arrays["token"]), NO_VOTER)  # a snapshot of before does not say who was asked
         for name, column in log._columns.items():
-            column.frombytes(np.ascontiguousarray(arrays[name]).tobytes())
+            known = arrays.get("asker", nobody) if name == "asker" else arrays[name]
+            column.frombytes(np.ascontiguousarray(known).tobytes())
         log._counts = np.bincount(log.column("outcome"), minlength=len(Outcome)).tolist()
         return log

@@ -13,17 +13,19 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import NonFiniteError
 from duelist.core.lanes import Problem
 from duelist.history.duels import Duels, duels_between
-from duelist.live.lane import FRESH_QUESTIONS, NOTHING_PENDING, LiveLane, Proposal
+from duelist.live.lane import FRESH_QUESTIONS, NOTHING_PENDING, Limits, LiveLane, Proposal
+from duelist.live.seen_pairs import Codes, SeenPairs
 from duelist.policies.base import Policy
 from duelist.policies.codec import policy_from_mapping
 from duelist.service.arena.decisions import Decision
 from duelist.service.arena.items import ItemTable
 from duelist.service.arena.outcomes import SIGNS
-from duelist.service.arena.request_features import RequestFeatures
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.errors import ConflictError, RefusedError
+from duelist.typing import FloatArray
 
 RequestedFeatures = Mapping[str, Sequence[float]]
+MOST_WAITING = 10_000
 
 
 class Offer(NamedTuple):
@@ -44,6 +46,78 @@ class OpenAsk(NamedTuple):
     first: int
     second: int
     roster: int
+
+
+class RequestFeatures:
+    """Arenas whose features come with each ask: features of the asks that wait, of the pairs answered, and means of items."""
+
+    def __init__(self, dim: int, most_waiting: int = MOST_WAITING) -> None:
+        self.dim, self.most_waiting = dim, most_waiting
+        self.waiting: dict[int, tuple[FiniteActions, tuple[int, ...]]] = {}
+        self.pairs: dict[int, FloatArray] = {}  # answered decision -> (2, dim) features of its first and second item
+        self.sums: dict[int, FloatArray] = {}
+        self.counts: dict[int, int] = {}
+
+    def offered(self, table: ItemTable, features: Mapping[str, Sequence[float]]) -> tuple[FiniteActions, tuple[int, ...]]:
+        """The action set of these features, rows in the order of the items' numbers."""
+        if len(features) < 2:
+            raise RefusedError(f"an ask needs the features of at least two items; got {len(features)}.")
+        by_number = {table.number_of(item_id): row for item_id, row in features.items()}
+        members = tuple(sorted(by_number))
+        for number in members:
+            item = table.items[number]
+            if number in table.retired:
+                raise ConflictError(f"item {item.id!r} is retired. Leave it out, or bring it back first.")
+            if len(by_number[number]) != self.dim:
+                raise RefusedError(f"features of item {item.id!r} must have length {self.dim}; got {len(by_number[number])}.")
+        return FiniteActions([by_number[number] for number in members]), members
+
+    def keep(self, number: int, members: tuple[int, ...], actions: FiniteActions) -> None:
+        """Keep what an ask offered; beyond `most_waiting` the oldest is dropped."""
+        self.waiting[number] = (actions, members)
+        if len(self.waiting) > self.most_waiting:
+            del self.waiting[next(iter(self.waiting))]
+        for item, row in zip(members, actions.features[0], strict=True):
+            self.sums[item] = self.sums[item] + row if item in self.sums else row.copy()
+            self.counts[item] = self.counts.get(item, 0) + 1
+
+    def settle(self, decision: Decision) -> None:
+        """Keep only the pair of an answered ask."""
+        self.pairs[decision.number] = self.pair_of(decision)
+        del self.waiting[decision.number]
+
+    def pair_of(self, decision: Decision) -> FloatArray:
+        """Features (2, dim) of the first and the second item; zeros where the ask was dropped."""
+        if decision.number in self.pairs:
+            return self.pairs[decision.number]
+        if decision.number not in self.waiting:
+            return np.zeros((2, self.dim))
+        actions, members = self.waiting[decision.number]
+        rows: FloatArray = actions.features[0]
+        return rows[[members.index(decision.first), members.index(decision.second)]]
+
+    def means(self, numbers: tuple[int, ...]) -> FloatArray:
+        """Mean features (len(numbers), dim) with which each item was offered; zeros for an item that never was."""
+        nothing = np.zeros(self.dim)
+        return np.array([self.sums.get(n, nothing) / max(self.counts.get(n, 0), 1) for n in numbers]).reshape(-1, self.dim)
+
+    def to_saved(self) -> dict[str, Any]:
+        """Everything, as a value that `duelist.core.serialize` takes."""
+        return {
+            "waiting": [[number, actions, list(members)] for number, (actions, members) in self.waiting.items()],
+            "answered": np.array(list(self.pairs), dtype=np.int64),
+            "pairs": np.array(list(self.pairs.values())).reshape(-1, 2, self.dim),
+            "items": np.array(list(self.sums), dtype=np.int64),
+            "sums": np.array(list(self.sums.values())).reshape(-1, self.dim),
+            "counts": np.array([self.counts[item] for item in self.sums], dtype=np.int64),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """The inverse of `to_saved`."""
+        self.waiting = {number: (actions, tuple(members)) for number, actions, members in saved["waiting"]}
+        self.pairs = {int(n): pair for n, pair in zip(saved["answered"], saved["pairs"], strict=True)}
+        self.sums = {int(n): row for n, row in zip(saved["items"], saved["sums"], strict=True)}
+        self.counts = {int(n): int(c) for n, c in zip(saved["items"], saved["counts"], strict=True)}
 
 
 class Learner:
@@ -87,16 +161,33 @@ class Learner:
         offer = self._offers[version] = Offer(FiniteActions(self._table.features(members, self.lane.dim)), members)
         return offer
 
-    def propose(self, offer: Offer) -> Proposal[Duels]:
-        """The pair to show next. Changes nothing until `commit`."""
+    def propose(self, offer: Offer, limits: Limits | None = None) -> Proposal[Duels]:
+        """The pair to show next, within limits if there are any. Changes nothing until `commit`."""
         try:
             if self.open:
-                return self.lane.propose_distinct(offer.actions, self._pending())
-            return self.lane.propose_distinct(offer.actions)
+                return self.lane.propose_distinct(offer.actions, self._pending(), limits)
+            return self.lane.propose_distinct(offer.actions, limits=limits)
         except NonFiniteError as error:
             raise ConflictError(
                 f"{self._spec.policy['kind']} cannot choose with these features and settings: {error}"
             ) from error
+
+    def unseen(self, offer: Offer, seen: SeenPairs, voter: str) -> Limits | None:
+        """What keeps a voter from seeing a pair of this offer again; None where there is nothing to avoid."""
+        contents = self._contents(offer)
+        refused = seen.refused(voter, contents)
+        return Limits(contents, refused) if len(refused) else None
+
+    def contents_of(self, offer: Offer, *items: int) -> list[int]:
+        """What voters see of these items, each as a number."""
+        contents = self._contents(offer)
+        return [int(contents[offer.members.index(item)]) for item in items]
+
+    def _contents(self, offer: Offer) -> Codes:
+        """(n_arms,) an item is its number; where features come with each ask, it is what they say."""
+        if self.request_features is not None:
+            return np.asarray(offer.actions.fingerprints[0])
+        return np.array(offer.members, dtype=np.uint64)
 
     def commit(self, offer: Offer) -> None:
         """Move the lane along: a pair of this offer was shown.
@@ -134,7 +225,7 @@ class Learner:
 
     def probability(self, proposal: Proposal[Duels]) -> float | None:
         """Estimated probability of the unordered pair; None where unknown."""
-        if self._may_repeat:
+        if self._may_repeat or proposal.basis == ():
             return None
         both = self.lane.policy.unordered_probability(proposal.state, proposal.actions, proposal.shown)[0]
         return None if math.isnan(both) else round(float(both), 9)

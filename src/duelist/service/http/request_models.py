@@ -105,6 +105,10 @@ class NewAsk(Request):
     features: Annotated[dict[ItemId, Features], Field(min_length=2, max_length=MAX_ITEMS_AT_ONCE)] | None = Field(
         default=None, description='Features of the items to choose from, by item id; only in arenas with features "request".'
     )
+    voter: Voter | None = Field(
+        default=None,
+        description="A named voter gets no pair twice while there are others, and need not be named again.",
+    )
 
 
 class PredictionRequest(Request):

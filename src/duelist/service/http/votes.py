@@ -21,8 +21,8 @@ busy = APIRouter(prefix="/api/v1", tags=["votes"], route_class=FastRoute)
 @busy.post("/arenas/{arena}/asks", status_code=201, response_model=AskInfo, responses=refusals(400, 404, 409, 503))
 async def ask(service: TheService, arena: VotedArena, body: NewAsk | None = None) -> Response:
     """Ask for a pair. Which candidate stands on the left is drawn at random and written down."""
-    request, features = (body.request_id or "", body.features) if body else ("", None)
-    asked = await service.commit(Ask(arena, secrets.randbits(64), bool(secrets.randbits(1)), request, features))
+    request, features, voter = (body.request_id or "", body.features, body.voter or "") if body else ("", None, "")
+    asked = await service.commit(Ask(arena, secrets.randbits(64), bool(secrets.randbits(1)), request, features, voter))
     if not asked.repeated:
         service.metrics.asks.inc()
     # As the framework would send it, without its second validation: asking and telling are most of the traffic.

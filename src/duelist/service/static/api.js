@@ -43,7 +43,7 @@ export function connect(key = null) {
 
 export const arenaInAddress = () => decodeURIComponent(location.pathname.split("/")[2] || "");
 
-// A name for this browser, so that its own last vote, and no other, can be undone.
+// A name for this browser, so that its own last vote, and no other, can be undone, and that it gets no pair twice.
 export function voterName() {
   let name = localStorage.getItem("duelist voter");
   if (!name) {

@@ -51,7 +51,8 @@ async function nextPair() {
   }
   // The same request id again gets the same pair, so a lost answer cannot leave a pair behind.
   const request = [...crypto.getRandomValues(new Uint8Array(9))].map((byte) => byte.toString(36)).join("");
-  return call("POST", `${path}/asks`, { request_id: request });
+  // And nobody gets the same two twice while there are others.
+  return call("POST", `${path}/asks`, { request_id: request, voter });
 }
 
 async function firstPair() {
