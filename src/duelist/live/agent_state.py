@@ -139,7 +139,10 @@ class AgentState(Generic[Shown, Asked]):
     Attributes:
         log: what was asked and told, so that votes can be taken back; None where it is not kept.
         token: tells the questions of this agent from those of any other; empty where it is not known. Copies share it.
+        exploration: how often something else is shown than the policy would show.
     """
+
+    exploration = 0.0
 
     def __init__(self, kind: QuestionKind[Shown, Asked], max_pending: int) -> None:
         self.kind, self.lane, self.max_pending = kind, kind.lane, max_pending
@@ -152,6 +155,10 @@ class AgentState(Generic[Shown, Asked]):
         self.pending: dict[int, Pending[Shown]] = {}
 
     def propose(self, actions: ActionSet) -> Proposal[Shown]:
+        """What to show."""
+        return self.proposal_of_policy(actions)
+
+    def proposal_of_policy(self, actions: ActionSet) -> Proposal[Shown]:
         """What the policy would show, knowing which of the latest questions are open."""
         if not self.pending or not self.lane.counts_pending:
             return self.lane.propose(actions)
@@ -171,7 +178,7 @@ class AgentState(Generic[Shown, Asked]):
         """Ask as before, and have `shown` stand, whatever the policy would show now: it is what was seen."""
         # Another version may be unable to repeat an old choice; it was asked all the same.
         with contextlib.suppress(NonFiniteError):
-            self.lane.commit(self.propose(actions))
+            self.lane.commit(self.proposal_of_policy(actions))
         self._add(self.view(len(self.endings), shown), shown, actions)
 
     def view(self, number: int, shown: Shown) -> Asked:

@@ -7,6 +7,7 @@ down what was proposed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -59,6 +60,10 @@ class Proposal(NamedTuple, Generic[Shown]):
         before: the state that it was computed from.
         actions: the set that it was chosen from.
         pending: numbers of the open questions that it was chosen beside.
+        proposed: what the policy would have shown, where exploration shows something else.
+        exploration: probability with which the pair was drawn from all pairs instead.
+        intervened: whether anything but the policy and the exploration had a say. Set it on every proposal that a rule could have
+            changed, and not only where it did: the pairs that it leaves alone are likelier too.
     """
 
     shown: Shown
@@ -66,6 +71,9 @@ class Proposal(NamedTuple, Generic[Shown]):
     before: Any
     actions: ActionSet
     pending: tuple[int, ...] = ()
+    proposed: Shown | None = None
+    exploration: float = 0.0
+    intervened: bool = False
 
 
 class Lane(Generic[Shown]):
@@ -178,9 +186,40 @@ class LiveLane(Lane[Duels]):
             return proposal
         return proposal._replace(shown=duels_between(actions, first, (first + 1) % actions.n_arms, proposal.shown.note))
 
-    def pair_probability(self, proposal: Proposal[Duels]) -> float:
-        """How likely the policy was to propose this pair in this order; NaN where it cannot tell."""
-        return float(self.policy.pair_probability(proposal.state, proposal.actions, proposal.shown)[0])
+    def explore(self, proposal: Proposal[Duels], share: float, number: int) -> Proposal[Duels]:
+        """With probability `share`, any two arms instead of those proposed; a coin named by the seed and the duel's number."""
+        actions = proposal.actions
+        if not isinstance(actions, FiniteActions):
+            raise InvalidInputError(
+                f"exploration draws from all pairs of arms and needs a finite action set; got {type(actions).__name__}. Make the "
+                f"agent with exploration=0."
+            )
+        if self.streams.uniforms("exploration", number)[0] >= share:
+            return proposal._replace(exploration=share)
+        pairs = actions.n_arms * (actions.n_arms - 1)
+        first, second = divmod(int(self.streams.uniforms("explored pair", number)[0] * pairs), actions.n_arms - 1)
+        second += second >= first
+        # Without a note: it says what the policy wanted to learn from its own pair.
+        shown = duels_between(actions, np.array([first]), np.array([second]))
+        return proposal._replace(shown=shown, proposed=proposal.shown, exploration=share)
+
+    def propensity(self, proposal: Proposal[Duels]) -> float:
+        """How likely this pair was, in either order; NaN where nobody can tell.
+
+        With exploration, a policy that cannot tell counts as if it had no choice but its own pair. That is exact: the pair that a
+        policy proposes does not depend on who would win, so the coin alone decides what is shown.
+        """
+        if proposal.intervened:
+            return math.nan
+        shown, share = proposal.shown, proposal.exploration
+        own = float(self.policy.unordered_probability(proposal.state, proposal.actions, shown)[0])
+        if not share or not isinstance(proposal.actions, FiniteActions):
+            return own
+        if math.isnan(own):
+            first, second = (shown if proposal.proposed is None else proposal.proposed)[:2]
+            own = float({int(first[0]), int(second[0])} == {int(shown.first[0]), int(shown.second[0])})
+        n_arms = proposal.actions.n_arms
+        return (1.0 - share) * own + share * 2.0 / (n_arms * (n_arms - 1))
 
     def drawn_utilities(self, proposal: Proposal[Duels]) -> FloatArray:
         """(n_draws, 2) utilities of both candidates under each draw behind the pair; no rows where a policy draws none."""

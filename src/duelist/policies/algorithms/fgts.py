@@ -235,7 +235,7 @@ class FGTS(Policy[FGTSState]):
             liked = count_favourites(actions.features[lane] @ normal_draws(curvature, lane, seed=state.asked))
             first, second = int(duels.first[lane]), int(duels.second[lane])
             estimates[lane] = pair_probability(liked, first, second, rule)
-            if both_orders:
+            if both_orders and first != second:
                 estimates[lane] += pair_probability(liked, second, first, rule)
         return estimates
 
