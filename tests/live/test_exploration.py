@@ -22,6 +22,10 @@ ARMS = np.random.default_rng(3).standard_normal((4, 3))
 PAIRS = [*itertools.combinations(range(4), 2)]
 
 
+def name_of(policy: Any) -> str:
+    return type(policy).__name__
+
+
 def pair_of(duel: Duel) -> tuple[int, int]:
     return min(duel.rows), max(duel.rows)
 
@@ -45,7 +49,7 @@ def shown_by(agent: Agent, duels: int) -> list[Duel]:
     return shown
 
 
-@pytest.mark.parametrize("policy", [FGTS(), Foresight(), CoLSTIM(), MaxInP()], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("policy", [FGTS(), Foresight(), CoLSTIM(), MaxInP()], ids=name_of)
 def test_without_a_turn_of_the_coin_the_policy_shows_what_it_would_have_shown(policy: Any) -> None:
     plain, mixed = taught(policy), taught(policy, exploration=0.3)
     same = [one == other for one, other in zip(shown_by(plain, 200), shown_by(mixed, 200), strict=True)]
@@ -53,10 +57,10 @@ def test_without_a_turn_of_the_coin_the_policy_shows_what_it_would_have_shown(po
     assert 0.6 < np.mean(same) < 0.9
 
 
-@pytest.mark.parametrize("policy", [Foresight(), MaxInP(), CoLSTIM(), FGTS(sampler="paper")], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("policy", [Foresight(), MaxInP(), CoLSTIM(), FGTS(sampler="paper")], ids=name_of)
 def test_every_pair_is_shown_as_often_as_its_propensity_says(policy: Any) -> None:
-    # Horvitz and Thompson: the inverse propensities of the times that a pair was shown add up to the number of duels, whatever the
-    # policy did. A propensity that is wrong by a factor makes the sum wrong by that factor.
+    # Horvitz and Thompson: the inverse propensities of the times that a pair was shown add up to the number of duels, whatever
+    # the policy did. A propensity that is wrong by a factor makes the sum wrong by that factor.
     n = 4000
     shown = shown_by(taught(policy, exploration=0.5), n)
     for pair in PAIRS:
@@ -66,7 +70,7 @@ def test_every_pair_is_shown_as_often_as_its_propensity_says(policy: Any) -> Non
 
 
 @pytest.mark.parametrize("exploration", [0.0, 0.2])
-@pytest.mark.parametrize("policy", [FGTS(alpha=0.0, sampler=MALA(steps=20)), Uniform()], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("policy", [FGTS(alpha=0.0, sampler=MALA(steps=20)), Uniform()], ids=name_of)
 def test_a_policy_that_draws_knows_how_often_it_shows_a_pair(policy: Any, exploration: float) -> None:
     n = 4000
     shown = shown_by(taught(policy, exploration=exploration), n)

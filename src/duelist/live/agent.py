@@ -60,8 +60,8 @@ class Agent(LiveAgent[Duels, Duel]):
         keep_votes: in memory, whether to keep what was asked and told, so that `forget` and `change_policy` work; False saves
             16 dim + 700 bytes per duel, and the action sets that the policy reads. A journal keeps it anyway.
         exploration: probability with which any two candidates are shown instead of the policy's, so that every pair has a known
-            propensity and `duelist.evaluate_off_policy` can say how another router would have done. May change from one opening of
-            a journal to the next: every duel has its own.
+            propensity and `duelist.evaluate_off_policy` can say how another router would have done. May change from one opening
+            of a journal to the next: every duel has its own.
 
     Example:
         >>> import duelist

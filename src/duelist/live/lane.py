@@ -62,8 +62,8 @@ class Proposal(NamedTuple, Generic[Shown]):
         pending: numbers of the open questions that it was chosen beside.
         proposed: what the policy would have shown, where exploration shows something else.
         exploration: probability with which the pair was drawn from all pairs instead.
-        intervened: whether anything but the policy and the exploration had a say. Set it on every proposal that a rule could have
-            changed, and not only where it did: the pairs that it leaves alone are likelier too.
+        intervened: whether anything but the policy and the exploration had a say. Set it on every proposal that a rule could
+            have changed, and not only where it did: the pairs that it leaves alone are likelier too.
     """
 
     shown: Shown
@@ -191,8 +191,8 @@ class LiveLane(Lane[Duels]):
         actions = proposal.actions
         if not isinstance(actions, FiniteActions):
             raise InvalidInputError(
-                f"exploration draws from all pairs of arms and needs a finite action set; got {type(actions).__name__}. Make the "
-                f"agent with exploration=0."
+                f"exploration draws from all pairs of arms and needs a finite action set; got {type(actions).__name__}. Make "
+                f"the agent with exploration=0."
             )
         if self.streams.uniforms("exploration", number)[0] >= share:
             return proposal._replace(exploration=share)
@@ -206,8 +206,8 @@ class LiveLane(Lane[Duels]):
     def propensity(self, proposal: Proposal[Duels]) -> float:
         """How likely this pair was, in either order; NaN where nobody can tell.
 
-        With exploration, a policy that cannot tell counts as if it had no choice but its own pair. That is exact: the pair that a
-        policy proposes does not depend on who would win, so the coin alone decides what is shown.
+        With exploration, a policy that cannot tell counts as if it had no choice but its own pair. That is exact: the pair that
+        a policy proposes does not depend on who would win, so the coin alone decides what is shown.
         """
         if proposal.intervened:
             return math.nan

@@ -216,8 +216,8 @@ class FGTS(Policy[FGTSState]):
     def pair_probability(self, state: FGTSState, actions: ActionSet, duels: Duels) -> FloatArray:
         """(lanes,) estimate of how likely these pairs were, in this order, in the state that `choose` returned with them.
 
-        From up to 1,024 draws of the normal approximation at the mode, without the Feel-Good tilt. NaN where there is no estimate: on
-        continuous sets, and for samplers that know no curvature, such as "paper".
+        From up to 1,024 draws of the normal approximation at the mode, without the Feel-Good tilt. NaN where there is no
+        estimate: on continuous sets, and for samplers that know no curvature, such as "paper".
         """
         return self._probability(state, actions, duels, both_orders=False)
 

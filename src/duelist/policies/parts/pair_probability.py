@@ -36,8 +36,9 @@ def draw_utilities(curvature: Curvature, lane: int, features: FloatArray, seed: 
 def follow_duels(curvature: Curvature, potential: LinearPotential) -> Curvature:
     """The curvature with its mode moved along by a Newton step, O(rows dim), for duels that came since it was taken.
 
-    A sampler renews its curvature when duels have grown by a twentieth, for an old one costs it only speed. Here the mode matters:
-    a twentieth of the duels moves it by a quarter of a standard deviation, and the probability of a pair by up to a half.
+    A sampler renews its curvature when duels have grown by a twentieth, for an old one costs it only speed. Here the mode
+    matters: a twentieth of the duels moves it by a quarter of a standard deviation, and the probability of a pair by up to a
+    half.
 
     Args:
         curvature: of an earlier time.
