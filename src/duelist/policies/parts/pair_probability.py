@@ -27,7 +27,7 @@ def draw_utilities(curvature: Curvature, lane: int, features: FloatArray, seed: 
     # Covariance is the inverse of L L^T, so L^-T times white noise has it.
     factor = features @ curvature.whitener[lane].T
     if n_arms < dim:  # the same law from fewer numbers: factor = R^T Q^T, and Q^T times white noise is white noise
-        factor = np.linalg.qr(factor.T, mode="r").T
+        factor = np.asarray(np.linalg.qr(factor.T, mode="r")).T
     draws = max(LEAST_DRAWS, min(MOST_DRAWS, _UTILITIES // n_arms))
     noise = np.random.default_rng(seed).standard_normal((factor.shape[1], draws))
     return np.asarray((features @ curvature.mode[lane])[:, None] + factor @ noise)

@@ -132,6 +132,12 @@ class Learner:
         kept = self.request_features.waiting.get(number)
         return None if kept is None else Offer(*kept)
 
+    def candidates(self, decision: Decision) -> tuple[int, ...]:
+        """Numbers of the items that a decision was chosen from; none where that was not kept, as at version 0.1.0."""
+        if self.request_features is None:
+            return self._table.rosters[decision.roster]
+        return self.request_features.members.get(decision.number, ())
+
     def probability(self, proposal: Proposal[Duels]) -> float | None:
         """Estimated probability of the unordered pair; None where unknown."""
         if self._may_repeat:
