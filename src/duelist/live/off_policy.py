@@ -122,7 +122,7 @@ def evaluate_off_policy(
             "no duel of the log has a propensity. Use a policy that knows how likely its pairs are, such as FGTS(), or "
             "Agent(..., exploration=0.05)."
         )
-    targets = [_target(features, names, router, against) for features, names in zip(log.sets, log.names, strict=True)]
+    targets = {int(one): _target(log.sets[one], log.names[one], router, against) for one in np.unique(known.set_of)}
     terms = _terms(known, targets, fitted=estimator == "dr")
     total = terms.weights.sum()
     if not total > 0.0 and terms.needed.any():
@@ -166,10 +166,10 @@ class _Terms(NamedTuple):
     needed: FloatArray  # 1 - sum_a m(a, a), the expectation of the weight
 
 
-def _terms(log: DuelLog, targets: list[FloatArray], *, fitted: bool) -> _Terms:
+def _terms(log: DuelLog, targets: dict[int, FloatArray], *, fitted: bool) -> _Terms:
     place = zip(log.set_of, log.first, log.second, strict=True)
     forward, backward = np.array([(targets[one][i, j], targets[one][j, i]) for one, i, j in place]).T
-    needed = 1.0 - np.array([np.trace(target) for target in targets])[log.set_of]
+    needed = 1.0 - np.array([np.trace(targets[one]) for one in log.set_of])
     expected, direct = np.full(len(log), 0.5), np.full(len(log), 0.5)
     for block, theta in _earlier_fits(log) if fitted else ():
         beats = {one: _wins(log.sets[one] @ theta) for one in np.unique(log.set_of[block])}
