@@ -21,10 +21,8 @@ from benchmarks.played_histories import check_played_histories
 from duelist.core.streams import Streams
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
 from duelist.samplers.base import Sampler
+from duelist.samplers.calibration.checks import joint_test, stein_test, truth_ranks, uniformity
 from duelist.samplers.calibration.joint_model import JointModel
-from duelist.samplers.calibration.ranks import truth_ranks, uniformity
-from duelist.samplers.calibration.stationarity import joint_test
-from duelist.samplers.calibration.stein import stein_test
 from duelist.samplers.curvature import refresh_curvature, unknown_curvature
 from duelist.samplers.diagnostics import PoorSamplingWarning
 from duelist.samplers.posterior import FeelGood, sample_posterior

@@ -9,6 +9,8 @@ from duelist.environments.linear import LinearDuels as LinearDuels
 from duelist.experiments.comparison import compare as compare
 from duelist.experiments.simulation import simulate as simulate
 from duelist.live.agent import Agent as Agent
+from duelist.live.duel_log import DuelLog as DuelLog
+from duelist.live.off_policy import evaluate_off_policy as evaluate_off_policy
 from duelist.policies.algorithms.colstim import CoLSTIM as CoLSTIM
 from duelist.policies.algorithms.fgts import FGTS as FGTS
 from duelist.policies.algorithms.finite_models import FiniteModels as FiniteModels

@@ -147,7 +147,7 @@ def test_what_was_asked_and_told_is_written_down(journal: MemoryJournal) -> None
         "second": duel.second,
         "stream": 0,
         "policy": opened.position,
-        "probability": pytest.approx(1 / 30),
+        "propensity": pytest.approx(1 / 15),
     }
     assert (told.kind, told.body) == ("told", {"id": 0, "winner": "second"})
     assert (again.kind, again.body["id"], again.blob) == ("asked", 1, b""), "the content of a set is written once"
@@ -396,12 +396,12 @@ def test_the_probability_of_a_pair_is_in_the_journal_where_it_can_be_estimated(j
     agent = agent_on(journal)
     for _ in range(5):
         agent.learn(agent.choose(ARMS), winner="first")
-    asked = [record.body["probability"] for record in journal.read() if record.kind == "asked"]
+    asked = [record.body["propensity"] for record in journal.read() if record.kind == "asked"]
     assert len(asked) == 5
     assert all(0.0 < probability < 1.0 for probability in asked)
     with MemoryJournal() as other:
         agent_on(other, FGTS(sampler="paper")).choose(ARMS)
-        unknown = [record.body["probability"] for record in other.read() if record.kind == "asked"]
+        unknown = [record.body["propensity"] for record in other.read() if record.kind == "asked"]
     assert unknown == [None], "unknown is not zero"
 
 

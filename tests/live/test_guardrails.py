@@ -267,10 +267,10 @@ def test_a_cost_of_nothing_changes_no_choice(policy: Any, tmp_path: Path) -> Non
 
 def test_the_propensity_is_that_of_the_choice_that_was_made() -> None:
     agent = Agent(duelist.Uniform(), dim=4, seed=0)
-    assert agent.choose(POOL, exclude=[0, 3]).propensity == pytest.approx(1 / 20)
-    assert agent.choose(POOL[:4], voter="ann").propensity == pytest.approx(1 / 12)
+    assert agent.choose(POOL, exclude=[0, 3]).propensity == pytest.approx(1 / 10)
+    assert agent.choose(POOL[:4], voter="ann").propensity == pytest.approx(1 / 6)
     assert math.isnan(agent.choose(POOL[:4], voter="ann").propensity)
-    assert agent.choose(POOL[4:], voter="ann").propensity == pytest.approx(1 / 6)
+    assert agent.choose(POOL[4:], voter="ann").propensity == pytest.approx(1 / 3)
     thompson = Agent(duelist.FGTS(), dim=4, seed=0)
     for _ in range(60):
         duel = thompson.choose(POOL)

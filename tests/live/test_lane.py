@@ -94,7 +94,7 @@ def test_the_same_arm_twice_becomes_the_next_row_where_two_are_needed() -> None:
 def test_a_lane_tells_the_probability_of_a_pair_and_the_draws_behind_it_where_the_policy_can() -> None:
     lane = lane_of(Uniform())
     proposal = lane.propose(ACTIONS)
-    assert lane.pair_probability(proposal) == pytest.approx(1 / 30)
+    assert lane.propensity(proposal) == pytest.approx(1 / 15)
     assert lane.drawn_utilities(proposal).shape == (0, 2)
 
 

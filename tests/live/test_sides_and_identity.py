@@ -160,7 +160,7 @@ def test_a_journal_of_0_1_0_gets_a_mark_when_it_is_opened(tmp_path: Path) -> Non
 
 
 def test_a_duel_knows_how_likely_it_was() -> None:
-    assert Agent(Uniform(), dim=4).choose(ARMS).propensity == pytest.approx(1 / 30)
+    assert Agent(Uniform(), dim=4).choose(ARMS).propensity == pytest.approx(1 / 15)
     assert math.isnan(Agent(CoLSTIM(), dim=4).choose(ARMS).propensity)
 
 
@@ -176,7 +176,7 @@ def test_the_propensity_is_that_of_the_moment_of_asking(monkeypatch: pytest.Monk
     for _ in range(30):
         agent.learn(agent.choose(ARMS), "second")
     assert late.propensity == read
-    monkeypatch.setattr(FGTS, "pair_probability", None)
+    monkeypatch.setattr(FGTS, "unordered_probability", None)
     assert late.propensity == read, "worked out once"
 
 
@@ -191,13 +191,13 @@ def test_on_a_journal_the_propensity_is_what_was_written_down() -> None:
         for _ in range(5):
             agent.learn(agent.choose(ARMS), "first")
         duel = agent.choose(ARMS)
-        assert duel.propensity == [record.body["probability"] for record in journal.read() if record.kind == "asked"][-1]
+        assert duel.propensity == [record.body["propensity"] for record in journal.read() if record.kind == "asked"][-1]
 
 
 def test_a_duel_can_be_pickled_with_its_propensity() -> None:
     agent = Agent(Uniform(), dim=4)
     duel = pickle.loads(pickle.dumps(agent.choose(ARMS)))
-    assert duel.propensity == pytest.approx(1 / 30)
+    assert duel.propensity == pytest.approx(1 / 15)
     agent.learn(duel, "left")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,7 @@ def test_csv_and_parquet_hold_the_same_comparisons(service: Running) -> None:
         for column in ("ask", "left", "right", "outcome", "winner", "loser", "voter"):
             assert row[column] == (other[column] or "")
         assert float(row["probability"]) == pytest.approx(other["probability"])
+        assert json.loads(row["candidates"]) == json.loads(other["candidates"]) == ["alpha", "beta", "gamma"]
     assert rows[5]["voter"] == "ann"
     assert rows[6]["outcome"] == ""
     for row in rows[:5]:

@@ -15,10 +15,8 @@ from scipy import stats
 from duelist.core.streams import Streams
 from duelist.posteriors.linear import LinearPotential
 from duelist.samplers.base import Sampler
+from duelist.samplers.calibration.checks import joint_test, stein_test, truth_ranks, uniformity
 from duelist.samplers.calibration.joint_model import JointModel
-from duelist.samplers.calibration.ranks import truth_ranks, uniformity
-from duelist.samplers.calibration.stationarity import joint_test
-from duelist.samplers.calibration.stein import stein_test
 from duelist.samplers.curvature import refresh_curvature, unknown_curvature
 from duelist.samplers.mala import MALA
 from duelist.samplers.polya_gamma import PolyaGamma

@@ -26,6 +26,7 @@ class LazyCommand(NamedTuple):
 # To add a command: one file that holds a click command, and one line here.
 COMMANDS = {
     "bench": LazyCommand("duelist.cli.bench", "bench", "Time a live round next to other libraries."),
+    "evaluate": LazyCommand("duelist.cli.evaluate", "evaluate", "Say from a log how other routers would have done."),
     "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
     "reproduce": LazyCommand(
         "duelist.cli.reproduce", "reproduce", "Reproduce the paper's figures or the problem families; resumable."

@@ -3,8 +3,12 @@ from duelist.live.beliefs import Prediction as Prediction
 from duelist.live.beliefs import Preference as Preference
 from duelist.live.beliefs import Ranking as Ranking
 from duelist.live.duel import Duel as Duel
+from duelist.live.duel_log import DuelLog as DuelLog
 from duelist.live.guardrails import Guardrails as Guardrails
 from duelist.live.lane import LiveLane as LiveLane
 from duelist.live.lane import Proposal as Proposal
+from duelist.live.off_policy import PolicyValue as PolicyValue
+from duelist.live.off_policy import PoorOverlapWarning as PoorOverlapWarning
+from duelist.live.off_policy import evaluate_off_policy as evaluate_off_policy
 from duelist.live.slate_agent import Slate as Slate
 from duelist.live.slate_agent import SlateAgent as SlateAgent

@@ -63,6 +63,9 @@ class Agent(LiveAgent[Duels, Duel]):
         snapshot_every: events on the journal between two snapshots: fewer make restarts faster and the journal larger.
         keep_votes: in memory, whether to keep what was asked and told, so that `forget` and `change_policy` work; False saves
             16 dim + 700 bytes per duel, and the action sets that the policy reads. A journal keeps it anyway.
+        exploration: probability with which any two candidates are shown instead of the policy's, so that every pair has a known
+            propensity and `duelist.evaluate_off_policy` can say how another router would have done. May change from one opening
+            of a journal to the next: every duel has its own.
 
     Example:
         >>> import duelist
@@ -282,5 +285,8 @@ class Agent(LiveAgent[Duels, Duel]):
             )
         check_methods(policy, "FGTS()", ("start", "choose", "learn", "report", "pair_probability"))
 
-    def _new_state(self, policy: Policy[Any], problem: Problem, seed: int, max_pending: int, keep_votes: bool) -> DuelState:
-        return DuelState(LiveLane(policy, problem, seed=seed, keep_votes=True), max_pending, keep_votes=keep_votes)
+    def _new_state(
+        self, policy: Policy[Any], problem: Problem, seed: int, max_pending: int, keep_votes: bool, exploration: float
+    ) -> DuelState:
+        lane = LiveLane(policy, problem, seed=seed, keep_votes=True)
+        return DuelState(lane, max_pending, keep_votes=keep_votes, exploration=exploration)

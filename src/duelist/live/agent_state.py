@@ -141,7 +141,10 @@ class AgentState(Generic[Shown, Asked]):
         log: what was asked and told, so that votes can be taken back; None where it is not kept.
         guard: what choices keep to; None where nothing can be limited.
         token: tells the questions of this agent from those of any other; empty where it is not known. Copies share it.
+        exploration: how often something else is shown than the policy would show.
     """
+
+    exploration = 0.0
 
     def __init__(self, kind: QuestionKind[Shown, Asked], max_pending: int) -> None:
         self.kind, self.lane, self.max_pending = kind, kind.lane, max_pending
@@ -155,6 +158,14 @@ class AgentState(Generic[Shown, Asked]):
         self.pending: dict[int, Pending[Shown]] = {}
 
     def propose(self, actions: ActionSet) -> Proposal[Shown]:
+        """What to show."""
+        return self.explore(self.proposal_of_policy(actions))
+
+    def explore(self, proposal: Proposal[Shown]) -> Proposal[Shown]:
+        """The proposal, or something else where exploration has its turn; here it never has."""
+        return proposal
+
+    def proposal_of_policy(self, actions: ActionSet) -> Proposal[Shown]:
         """What the policy would show, knowing which of the latest questions are open."""
         if not self.pending or not self.lane.counts_pending:
             return self.lane.propose(actions)
@@ -169,8 +180,7 @@ class AgentState(Generic[Shown, Asked]):
             return self.propose(actions)
         lane: Any = self.lane  # a lane of duels: nothing else has a guard
         open_questions = self._open_questions() if lane.counts_pending else {}
-        proposal: Proposal[Shown] = lane.propose_within(actions, limits, open_questions)
-        return proposal
+        return self.explore(lane.propose_within(actions, limits, open_questions))
 
     def _open_questions(self) -> dict[int, Shown]:
         oldest = len(self.endings) - FRESH_QUESTIONS
@@ -190,7 +200,7 @@ class AgentState(Generic[Shown, Asked]):
         """Ask as before, and have `shown` stand, whatever the policy would show now: it is what was seen."""
         # Another version may be unable to repeat an old choice; it was asked all the same.
         with contextlib.suppress(NonFiniteError):
-            self.lane.commit(self.propose(actions))
+            self.lane.commit(self.proposal_of_policy(actions))
         self._add(self.view(len(self.endings), shown), shown, actions, conditions)
 
     def view(self, number: int, shown: Shown) -> Asked:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from duelist.core.checks import one_of
+from duelist.core.checks import finite_number, one_of
 from duelist.core.errors import InvalidInputError
 from duelist.history.duels import Duels
 from duelist.live.agent_state import SKIPPED, AgentState, Pending
@@ -104,7 +104,7 @@ class Duel:
 
     @property
     def propensity(self) -> float:
-        """How likely the policy was to ask about this pair, first and second in this order; NaN where it cannot tell.
+        """How likely this pair was, in either order, given all that came before; NaN where nobody can tell.
 
         Where candidates were left out or had a cost, it is that of the choice from the others. It cannot tell where a pair
         stands in for one that the voter had seen, or a candidate is shown for its `min_share`.
@@ -127,13 +127,13 @@ class DuelKind:
         """The duel; with the proposal that it was, it knows its propensity."""
         features = shown.features[0].copy()
         features.setflags(write=False)
-        odds = Propensity() if proposal is None else Propensity(work_out=partial(self.lane.pair_probability, proposal))
+        odds = Propensity() if proposal is None else Propensity(work_out=partial(self.lane.propensity, proposal))
         first, second = int(shown.first[0]), int(shown.second[0])
         return Duel(number, first, second, features, self.left_is_first(number), agent, odds)
 
     def with_facts(self, question: Duel, body: dict[str, Any]) -> Duel:
-        """The duel with the probability that its `asked` event holds."""
-        known = body["probability"]
+        """The duel with the propensity that its `asked` event holds."""
+        known = body["propensity"]
         return replace(question, odds=Propensity(math.nan if known is None else known))
 
     def left_is_first(self, number: int) -> bool:
@@ -179,10 +179,13 @@ class DuelKind:
         return _OUTCOMES[answer]
 
     def asked_facts(self, proposal: Proposal[Duels]) -> dict[str, Any]:
-        """Both rows, and how likely this pair was, in this order."""
+        """Both rows, how likely this pair was, and whether it was explored where that can be."""
         first, second = int(proposal.shown.first[0]), int(proposal.shown.second[0])
-        known = self.lane.pair_probability(proposal)
-        return {"first": first, "second": second, "probability": known if math.isfinite(known) else None}
+        known = self.lane.propensity(proposal)
+        facts = {"first": first, "second": second, "propensity": known if math.isfinite(known) else None}
+        if proposal.exploration:
+            facts |= {"exploration": proposal.exploration, "explored": proposal.proposed is not None}
+        return facts
 
     def rows_from(self, body: dict[str, Any]) -> list[int]:
         """Both rows."""
@@ -204,13 +207,19 @@ class DuelState(AgentState[Duels, Duel]):
         lane: the policy in use.
         max_pending: how many duels may be without an answer.
         keep_votes: whether to keep a log, without which nothing can be taken back. A journal is one.
+        exploration: how often any two arms are shown instead of the policy's.
     """
 
-    def __init__(self, lane: LiveLane, max_pending: int, *, keep_votes: bool) -> None:
+    def __init__(self, lane: LiveLane, max_pending: int, *, keep_votes: bool, exploration: float = 0.0) -> None:
         super().__init__(DuelKind(lane), max_pending)
         self.guard: Guard = Guard()
+        self.exploration = finite_number("exploration", exploration, at_least=0.0, at_most=1.0)
         if keep_votes:
             self.log = VoteLog(lane.policy.keeps_sets(), lane.policy.follows_sets())
+
+    def explore(self, proposal: Proposal[Duels]) -> Proposal[Duels]:
+        """The policy's pair, or any two arms where exploration has its turn."""
+        return self._live_lane.explore(proposal, self.exploration, len(self.endings)) if self.exploration else proposal
 
     def import_votes(self, votes: Votes) -> int:
         """Learn votes from elsewhere, all or none, and say how many."""

@@ -52,6 +52,17 @@ class LivePolicy(Protocol[Shown]):
         ...
 
 
+class Basis(NamedTuple):
+    """What a limited choice was made from: some arms, with their offsets, and their rows among all, ascending."""
+
+    actions: FiniteActions
+    rows: IntArray
+
+    def renumber(self, duels: Duels) -> Duels:
+        """The duels, whose rows are among all arms, by their rows among these."""
+        return duels._replace(first=np.searchsorted(self.rows, duels.first), second=np.searchsorted(self.rows, duels.second))
+
+
 class Proposal(NamedTuple, Generic[Shown]):
     """What the policy would show, and the state that it would then be in.
 
@@ -61,8 +72,11 @@ class Proposal(NamedTuple, Generic[Shown]):
         before: the state that it was computed from.
         actions: the set that it was chosen from.
         pending: numbers of the open questions that it was chosen beside.
-        basis: where the choice was limited, the set that it was made from, and what was chosen by the rows of that set: how
-            likely it was is a question about these. Empty where it is not the policy's own choice.
+        basis: where the choice was limited, what it was made from; None where it was made from all arms.
+        proposed: what the policy would have shown, where exploration shows something else.
+        exploration: probability with which the pair was drawn from all pairs instead.
+        intervened: whether anything but the policy and the exploration had a say. Set it on every proposal that a rule could
+            have changed, and not only where it did: the pairs that it leaves alone are likelier too.
     """
 
     shown: Shown
@@ -70,7 +84,10 @@ class Proposal(NamedTuple, Generic[Shown]):
     before: Any
     actions: ActionSet
     pending: tuple[int, ...] = ()
-    basis: tuple[()] | tuple[ActionSet, Shown] | None = None
+    basis: Basis | None = None
+    proposed: Shown | None = None
+    exploration: float = 0.0
+    intervened: bool = False
 
 
 class Limits(NamedTuple):
@@ -229,14 +246,50 @@ class LiveLane(Lane[Duels]):
             pair, basis = ask(rows)
         if limits.wanted < 0 and not len(limits.refused):
             return proposal._replace(shown=pair, basis=basis)
-        return proposal._replace(shown=_find_pair(pair, rows, limits, ask), basis=())
+        return proposal._replace(shown=_find_pair(pair, rows, limits, ask), intervened=True)
 
-    def pair_probability(self, proposal: Proposal[Duels]) -> float:
-        """How likely the policy was to propose this pair in this order; NaN where it cannot tell."""
-        if proposal.basis == ():
+    def explore(self, proposal: Proposal[Duels], share: float, number: int) -> Proposal[Duels]:
+        """With probability `share`, any two arms instead of those proposed; a coin named by the seed and the duel's number.
+
+        They are two of those that may be shown. A pair for which something else had a say stands.
+        """
+        actions = proposal.actions
+        if not isinstance(actions, FiniteActions):
+            raise InvalidInputError(
+                f"exploration draws from all pairs of arms and needs a finite action set; got {type(actions).__name__}. Make "
+                f"the agent with exploration=0."
+            )
+        if proposal.intervened:
+            return proposal
+        if self.streams.uniforms("exploration", number)[0] >= share:
+            return proposal._replace(exploration=share)
+        rows = np.arange(actions.n_arms) if proposal.basis is None else proposal.basis.rows
+        place = int(self.streams.uniforms("explored pair", number)[0] * len(rows) * (len(rows) - 1))
+        first, second = divmod(place, len(rows) - 1)
+        second += second >= first
+        # Without a note: it says what the policy wanted to learn from its own pair.
+        shown = duels_between(actions, rows[[first]], rows[[second]])
+        return proposal._replace(shown=shown, proposed=proposal.shown, exploration=share)
+
+    def propensity(self, proposal: Proposal[Duels]) -> float:
+        """How likely this pair was, in either order; NaN where nobody can tell.
+
+        With exploration, a policy that cannot tell counts as if it had no choice but its own pair. That is exact: the pair that
+        a policy proposes does not depend on who would win, so the coin alone decides what is shown.
+        """
+        if proposal.intervened:
             return math.nan
-        actions, shown = proposal.basis or (proposal.actions, proposal.shown)
-        return float(self.policy.pair_probability(proposal.state, actions, shown)[0])
+        shown, share = proposal.shown, proposal.exploration
+        actions = proposal.actions if proposal.basis is None else proposal.basis.actions
+        chosen = shown if proposal.basis is None else proposal.basis.renumber(shown)
+        own = float(self.policy.unordered_probability(proposal.state, actions, chosen)[0])
+        if not share or not isinstance(actions, FiniteActions):
+            return own
+        if math.isnan(own):
+            first, second = (shown if proposal.proposed is None else proposal.proposed)[:2]
+            own = float({int(first[0]), int(second[0])} == {int(shown.first[0]), int(shown.second[0])})
+        n_arms = actions.n_arms
+        return (1.0 - share) * own + share * 2.0 / (n_arms * (n_arms - 1))
 
     def drawn_utilities(self, proposal: Proposal[Duels]) -> FloatArray:
         """(n_draws, 2) utilities of both candidates under each draw behind the pair; no rows where a policy draws none."""
@@ -270,8 +323,8 @@ class _Asker:
     def __init__(self, lane: LiveLane, actions: FiniteActions, offsets: FloatArray | None, pending: tuple[Duels, ...]) -> None:
         self.lane, self.actions, self.offsets, self.pending = lane, actions, offsets, pending
 
-    def __call__(self, rows: IntArray) -> tuple[Duels, tuple[FiniteActions, Duels]]:
-        """The pair by its rows in all arms, and what it was chosen from with the pair by its rows in that."""
+    def __call__(self, rows: IntArray) -> tuple[Duels, Basis]:
+        """The pair by its rows in all arms, and what it was chosen from."""
         lane, actions = self.lane, self.actions
         some = actions if len(rows) == actions.n_arms else FiniteActions(actions.features[0, rows])
         if self.offsets is not None:
@@ -280,7 +333,7 @@ class _Asker:
             chosen, _ = lane.policy.choose_with_pending(lane.state, some, lane.streams, self.pending)
         else:
             chosen, _ = lane.policy.choose(lane.state, some, lane.streams)
-        return chosen._replace(first=rows[chosen.first], second=rows[chosen.second]), (some, chosen)
+        return chosen._replace(first=rows[chosen.first], second=rows[chosen.second]), Basis(some, rows)
 
     def about(self, row: int, other: int, *, noted: bool) -> Duels:
         """The pair of two rows. A policy that leaves notes is asked about the two alone, for a note that fits them."""

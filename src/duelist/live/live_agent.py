@@ -63,6 +63,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         journal: Journal | None = None,
         snapshot_every: int = 1000,
         keep_votes: bool = True,
+        exploration: float = 0.0,
     ) -> None:
         self._check_policy(policy)
         whole_number("max_pending", max_pending, at_least=1)
@@ -71,7 +72,8 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         problem = Problem(dim=dim, horizon=horizon, live=True)
 
         def new_state(another: Any = None) -> AgentState[Shown, Asked]:
-            return self._new_state(another or policy, problem, seed, max_pending, keep_votes and journal is None)
+            keep = keep_votes and journal is None
+            return self._new_state(another or policy, problem, seed, max_pending, keep, exploration)
 
         self._lock = threading.RLock()
         self._sets = NewestWithin[bytes, FiniteActions](limit=OFFERED_SETS, most_bytes=SET_MEMORY)
@@ -102,7 +104,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
 
     @abstractmethod
     def _new_state(
-        self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool
+        self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool, exploration: float
     ) -> AgentState[Shown, Asked]:
         """The state before the first question."""
 
@@ -160,6 +162,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
 
         def dump(state: AgentState[Shown, Asked]) -> bytes:
             header = {"agent": _FORMAT, "version": __version__, "token": state.token, **identity_of(state)}
+            header["exploration"] = state.exploration
             votes = None if state.log is None else state.log.to_saved()
             return to_bytes({**header, "lane": state.to_saved(), "votes": votes, "beliefs": self._beliefs.to_saved()})
 
@@ -182,6 +185,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             _check_as_saved(saved, policy)
         try:
             settings = {name: saved[name] for name in ("dim", "seed", "horizon", "max_pending")}
+            settings["exploration"] = saved.get("exploration", 0.0)  # version 0.1.0 knew none
             agent = cls(_saved_policy(saved, cls.__name__) if policy is None else policy, **settings)
             agent._memory.restore(saved["lane"])
             if saved.get("votes") is None or agent._memory.log is None:

@@ -187,5 +187,8 @@ class SlateAgent(LiveAgent[Slates, Slate]):
         seed: int,
         max_pending: int,
         keep_votes: bool,  # noqa: ARG002 - votes on slates cannot be taken back
+        exploration: float,
     ) -> AgentState[Slates, Slate]:
+        if exploration:
+            raise InvalidInputError(f"exploration is for duels; got {exploration!r} for slates. Leave it out.")
         return AgentState(SlateKind(Lane(policy, problem, seed=seed), policy), max_pending)

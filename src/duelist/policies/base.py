@@ -91,9 +91,10 @@ class Policy(Protocol[State]):
         return np.full(len(duels.first), np.nan)
 
     def unordered_probability(self, state: State, actions: ActionSet, duels: Duels) -> FloatArray:
-        """(lanes,) how likely these pairs were in either order; NaN if unknown."""
+        """(lanes,) how likely these pairs were in either order; NaN if unknown. An arm beside itself has one order."""
         turned = Duels(duels.second, duels.first, duels.features[:, ::-1], duels.note)
-        return self.pair_probability(state, actions, duels) + self.pair_probability(state, actions, turned)
+        other = np.where(duels.first == duels.second, 0.0, self.pair_probability(state, actions, turned))
+        return np.asarray(self.pair_probability(state, actions, duels) + other)
 
     def estimated_utilities(self, state: State, actions: FiniteActions) -> FloatArray:  # noqa: ARG002
         """(lanes, n_arms) the policy's point estimate of every arm's utility; NaN where it has none."""

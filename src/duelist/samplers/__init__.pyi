@@ -1,9 +1,9 @@
 from duelist.samplers.base import Sampler as Sampler
+from duelist.samplers.calibration.checks import joint_test as joint_test
+from duelist.samplers.calibration.checks import stein_test as stein_test
+from duelist.samplers.calibration.checks import truth_ranks as truth_ranks
+from duelist.samplers.calibration.checks import uniformity as uniformity
 from duelist.samplers.calibration.joint_model import JointModel as JointModel
-from duelist.samplers.calibration.ranks import truth_ranks as truth_ranks
-from duelist.samplers.calibration.ranks import uniformity as uniformity
-from duelist.samplers.calibration.stationarity import joint_test as joint_test
-from duelist.samplers.calibration.stein import stein_test as stein_test
 from duelist.samplers.curvature import Curvature as Curvature
 from duelist.samplers.curvature import refresh_curvature as refresh_curvature
 from duelist.samplers.curvature import unknown_curvature as unknown_curvature

@@ -2,8 +2,8 @@
 
 The probability that two independent draws play a certain pair has no closed form. Draws of the normal approximation at the mode
 tell how often each arm is best and how often each is second behind it, and the pair's probability follows. It is an
-estimate: the approximation knows neither the Feel-Good tilt nor the skewness of the posterior, and 256 draws have an error of
-a few hundredths.
+estimate: the approximation knows neither the Feel-Good tilt nor the skewness of the posterior, and 1,024 draws have an error of
+one or two hundredths.
 """
 
 from __future__ import annotations
@@ -13,17 +13,41 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.policies.parts.same_arm import REDRAWS
-from duelist.samplers.curvature import Curvature
+from duelist.posteriors.linear import LinearPotential
+from duelist.samplers.curvature import Curvature, flat_precision
 from duelist.typing import FloatArray, IntArray
 
-DRAWS = 256
+MOST_DRAWS, LEAST_DRAWS = 1024, 256
+_UTILITIES = 2**16  # beyond so many numbers there are fewer draws: 1,024 for up to 64 arms
 
 
-def normal_draws(curvature: Curvature, lane: int, seed: int) -> FloatArray:
-    """(dim, DRAWS) from the normal approximation in one lane."""
-    noise = np.random.default_rng(seed).standard_normal((curvature.mode.shape[1], DRAWS))
+def draw_utilities(curvature: Curvature, lane: int, features: FloatArray, seed: int) -> FloatArray:
+    """(n_arms, draws) utilities of features (n_arms, dim) under the normal approximation in one lane."""
+    n_arms, dim = features.shape
     # Covariance is the inverse of L L^T, so L^-T times white noise has it.
-    return np.asarray(curvature.mode[lane][:, None] + curvature.whitener[lane].T @ noise)
+    factor = features @ curvature.whitener[lane].T
+    if n_arms < dim:  # the same law from fewer numbers: factor = R^T Q^T, and Q^T times white noise is white noise
+        factor = np.asarray(np.linalg.qr(factor.T, mode="r")).T
+    draws = max(LEAST_DRAWS, min(MOST_DRAWS, _UTILITIES // n_arms))
+    noise = np.random.default_rng(seed).standard_normal((factor.shape[1], draws))
+    return np.asarray((features @ curvature.mode[lane])[:, None] + factor @ noise)
+
+
+def follow_duels(curvature: Curvature, potential: LinearPotential) -> Curvature:
+    """The curvature with its mode moved along by a Newton step, O(rows dim), for duels that came since it was taken.
+
+    A sampler renews its curvature when duels have grown by a twentieth, for an old one costs it only speed. Here the mode
+    matters: a twentieth of the duels moves it by a quarter of a standard deviation, and the probability of a pair by up to a
+    half.
+
+    Args:
+        curvature: of an earlier time.
+        potential: of prior and likelihood, with one chain and without the Feel-Good tilt.
+    """
+    mode = curvature.mode
+    slope = potential.gradient(mode[:, None])[:, 0] + flat_precision(potential) * mode
+    whitened = np.einsum("lij,lj->li", curvature.whitener, slope)
+    return curvature._replace(mode=mode - np.einsum("lij,li->lj", curvature.whitener, whitened))
 
 
 class Favourites(NamedTuple):

@@ -57,6 +57,8 @@ class RequestFeatures:
         self.pairs: dict[int, FloatArray] = {}  # answered decision -> (2, dim) features of its first and second item
         self.sums: dict[int, FloatArray] = {}
         self.counts: dict[int, int] = {}
+        self.members: dict[int, tuple[int, ...]] = {}  # decision -> the items that it was chosen from
+        self._known: dict[tuple[int, ...], tuple[int, ...]] = {}  # asks offer the same items again and again: one tuple for all
 
     def offered(self, table: ItemTable, features: Mapping[str, Sequence[float]]) -> tuple[FiniteActions, tuple[int, ...]]:
         """The action set of these features, rows in the order of the items' numbers."""
@@ -75,6 +77,7 @@ class RequestFeatures:
     def keep(self, number: int, members: tuple[int, ...], actions: FiniteActions) -> None:
         """Keep what an ask offered; beyond `most_waiting` the oldest is dropped."""
         self.waiting[number] = (actions, members)
+        self.members[number] = self._known.setdefault(members, members)
         if len(self.waiting) > self.most_waiting:
             del self.waiting[next(iter(self.waiting))]
         for item, row in zip(members, actions.features[0], strict=True):
@@ -103,6 +106,7 @@ class RequestFeatures:
 
     def to_saved(self) -> dict[str, Any]:
         """Everything, as a value that `duelist.core.serialize` takes."""
+        places = {members: place for place, members in enumerate(dict.fromkeys(self.members.values()))}
         return {
             "waiting": [[number, actions, list(members)] for number, (actions, members) in self.waiting.items()],
             "answered": np.array(list(self.pairs), dtype=np.int64),
@@ -110,6 +114,9 @@ class RequestFeatures:
             "items": np.array(list(self.sums), dtype=np.int64),
             "sums": np.array(list(self.sums.values())).reshape(-1, self.dim),
             "counts": np.array([self.counts[item] for item in self.sums], dtype=np.int64),
+            "members": [list(members) for members in places],
+            "asked": np.array(list(self.members), dtype=np.int64),
+            "members_of": np.array([places[members] for members in self.members.values()], dtype=np.int64),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -118,6 +125,11 @@ class RequestFeatures:
         self.pairs = {int(n): pair for n, pair in zip(saved["answered"], saved["pairs"], strict=True)}
         self.sums = {int(n): row for n, row in zip(saved["items"], saved["sums"], strict=True)}
         self.counts = {int(n): int(c) for n, c in zip(saved["items"], saved["counts"], strict=True)}
+        if "members" in saved:  # version 0.1.0 did not keep them
+            known = [tuple(members) for members in saved["members"]]
+            self._known = {members: members for members in known}
+            places = zip(saved["asked"], saved["members_of"], strict=True)
+            self.members = {int(n): known[place] for n, place in places}
 
 
 class Learner:
@@ -223,9 +235,15 @@ class Learner:
         kept = self.request_features.waiting.get(number)
         return None if kept is None else Offer(*kept)
 
+    def candidates(self, decision: Decision) -> tuple[int, ...]:
+        """Numbers of the items that a decision was chosen from; none where that was not kept, as at version 0.1.0."""
+        if self.request_features is None:
+            return self._table.rosters[decision.roster]
+        return self.request_features.members.get(decision.number, ())
+
     def probability(self, proposal: Proposal[Duels]) -> float | None:
         """Estimated probability of the unordered pair; None where unknown."""
-        if self._may_repeat or proposal.basis == ():
+        if self._may_repeat or proposal.intervened:
             return None
         both = self.lane.policy.unordered_probability(proposal.state, proposal.actions, proposal.shown)[0]
         return None if math.isnan(both) else round(float(both), 9)

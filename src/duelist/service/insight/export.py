@@ -1,9 +1,14 @@
-"""Every comparison as a table: one row each, columns in plain words."""
+"""Every comparison as a table: one row each, columns in plain words.
+
+`probability` is that of the pair in either order and `candidates` what it was chosen from, a JSON list of item ids: with both,
+`duelist.DuelLog.from_file` can judge other routers.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from datetime import UTC, datetime
 from typing import Any
@@ -25,6 +30,7 @@ COLUMNS = (
     "probability",
     "explored",
     "voter",
+    "candidates",
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -34,6 +40,7 @@ def table_of(arena: Arena) -> dict[str, list[Any]]:
     table: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     voters = list(arena.voters)
     items = [item.id for item in arena.table.items]
+    texts: dict[tuple[int, ...], str] = {}
     for number in range(len(arena.log)):
         decision = arena.log[number]
         asked = decision.source == ASKED
@@ -41,6 +48,9 @@ def table_of(arena: Arena) -> dict[str, list[Any]]:
         first, second = items[decision.first], items[decision.second]
         winner = {Outcome.FIRST: first, Outcome.SECOND: second}.get(decision.outcome)
         loser = {Outcome.FIRST: second, Outcome.SECOND: first}.get(decision.outcome)
+        offered = arena.learner.candidates(decision) if asked else ()
+        if offered not in texts:
+            texts[offered] = json.dumps([items[one] for one in offered])
         values = (
             decision.id if asked else None,
             "asked" if asked else "imported",
@@ -54,6 +64,7 @@ def table_of(arena: Arena) -> dict[str, list[Any]]:
             _known(decision.probability),
             _known(decision.explored) if asked else None,
             voters[decision.voter] if decision.voter >= 0 else None,
+            texts[offered] if offered else None,
         )
         for name, value in zip(COLUMNS, values, strict=True):
             table[name].append(value)
