@@ -206,20 +206,18 @@ class LiveLane(Lane[Duels]):
     def propensity(self, proposal: Proposal[Duels]) -> float:
         """How likely this pair was, in either order; NaN where nobody can tell.
 
-        With exploration, a policy that cannot tell counts as if it had no choice but its own pair. That is exact: the pair that
-        a policy proposes does not depend on who would win, so the coin alone decides what is shown.
+        Without exploration the policy says so, if it can. With exploration it is the probability given the pair that the policy
+        proposed, which only the coin decides. That is exact for every policy, and enough for estimates without bias: what a
+        policy proposes does not depend on who will win.
         """
+        shown, share, actions = proposal.shown, proposal.exploration, proposal.actions
         if proposal.intervened:
             return math.nan
-        shown, share = proposal.shown, proposal.exploration
-        own = float(self.policy.unordered_probability(proposal.state, proposal.actions, shown)[0])
-        if not share or not isinstance(proposal.actions, FiniteActions):
-            return own
-        if math.isnan(own):
-            first, second = (shown if proposal.proposed is None else proposal.proposed)[:2]
-            own = float({int(first[0]), int(second[0])} == {int(shown.first[0]), int(shown.second[0])})
-        n_arms = proposal.actions.n_arms
-        return (1.0 - share) * own + share * 2.0 / (n_arms * (n_arms - 1))
+        if not share or not isinstance(actions, FiniteActions):
+            return float(self.policy.unordered_probability(proposal.state, actions, shown)[0])
+        own = shown if proposal.proposed is None else proposal.proposed
+        by_policy = {int(own.first[0]), int(own.second[0])} == {int(shown.first[0]), int(shown.second[0])}
+        return (1.0 - share) * by_policy + share * 2.0 / (actions.n_arms * (actions.n_arms - 1))
 
     def drawn_utilities(self, proposal: Proposal[Duels]) -> FloatArray:
         """(n_draws, 2) utilities of both candidates under each draw behind the pair; no rows where a policy draws none."""
