@@ -6,7 +6,7 @@ utilities that are off by a normal error of 0.5) against two opponents: any othe
 
     python benchmarks/off_policy.py                 # the table of docs/off-policy.md: 200 logs per policy, half an hour
     python benchmarks/off_policy.py --logs 20       # a first look
-    python benchmarks/off_policy.py --figure PATH   # and the figure of the how-to page
+    python benchmarks/off_policy.py --figure PATH   # only the figure of the how-to page
 
 Columns: share of logs whose interval covers the truth; mean error (bias) and its standard error; root mean squared error; mean
 half width of the interval; median effective sample; and the share of logs with a warning, with the coverage of the others.
@@ -34,7 +34,7 @@ SETS = tuple(
     for kind in range(KINDS)
 )
 LOGGERS: dict[str, tuple[Callable[[], Any], float]] = {
-    "FGTS()": (FGTS, 0.0),
+    "FGTS() alone": (FGTS, 0.0),
     "FGTS(), exploration=0.05": (FGTS, 0.05),
     "Foresight(), exploration=0.05": (Foresight, 0.05),
     "MaxInP(), exploration=0.05": (MaxInP, 0.05),
@@ -105,6 +105,31 @@ def covered(rows: FloatArray) -> FloatArray:
     return np.asarray((low <= truth) & (truth <= high))
 
 
+def draw(path: Path) -> None:
+    """Estimate and interval of several routers from one log, beside the truth."""
+    import matplotlib.pyplot as plt
+
+    world = draw_world(seed=4)
+    log = play(world, FGTS(), 0.1, 3000, seed=4)
+    routers = {f"always model {model}": np.full(KINDS, model) for model in range(MODELS)}
+    routers |= {"trained elsewhere": world.picks, "best model of each kind": world.utilities.argmax(axis=1)}
+    figure, axes = plt.subplots(figsize=(6.4, 3.2))
+    for place, picks in enumerate(routers.values()):
+        one = World(world.utilities, picks)
+        value = evaluate_off_policy(log, one.router)
+        error = [[value.estimate - value.low], [value.high - value.estimate]]
+        axes.errorbar(
+            value.estimate, place, xerr=error, fmt="o", color="C0", capsize=3, label="" if place else "estimate, 95 %"
+        )
+        axes.plot(one.value(None), place, "x", color="C3", markersize=8, label="" if place else "truth")
+    axes.axvline(0.5, color="0.8", zorder=0)
+    axes.set_yticks(range(len(routers)), list(routers))
+    axes.set_xlabel("share of votes won against any other model")
+    axes.legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -113,6 +138,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="policies whose name contains this")
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
+    if arguments.figure:
+        draw(arguments.figure)
+        return
     print(f"{arguments.logs} logs of {arguments.votes} votes.\n")
     print("| logged by | opponent | estimator | covered | bias | RMSE | half width | effective | warned | covered, others |")
     print("|---|---|---|---|---|---|---|---|---|---|")

@@ -57,7 +57,7 @@ def test_without_a_turn_of_the_coin_the_policy_shows_what_it_would_have_shown(po
     assert 0.6 < np.mean(same) < 0.9
 
 
-@pytest.mark.parametrize("policy", [Foresight(), MaxInP(), CoLSTIM(), FGTS(sampler="paper")], ids=name_of)
+@pytest.mark.parametrize("policy", [Foresight(), MaxInP(), CoLSTIM(), FGTS(), Uniform()], ids=name_of)
 def test_every_pair_is_shown_as_often_as_its_propensity_says(policy: Any) -> None:
     # Horvitz and Thompson: the inverse propensities of the times that a pair was shown add up to the number of duels, whatever
     # the policy did. A propensity that is wrong by a factor makes the sum wrong by that factor.
@@ -65,15 +65,14 @@ def test_every_pair_is_shown_as_often_as_its_propensity_says(policy: Any) -> Non
     shown = shown_by(taught(policy, exploration=0.5), n)
     for pair in PAIRS:
         inverse = np.array([1.0 / duel.propensity if pair_of(duel) == pair else 0.0 for duel in shown])
-        # Four and a half standard errors: one false alarm in 6,000 runs of the 24 sums of this table.
+        # Four and a half standard errors: one false alarm in 5,000 runs of the 30 sums of this table.
         assert inverse.mean() == pytest.approx(1.0, abs=4.5 * inverse.std() / math.sqrt(n))
 
 
-@pytest.mark.parametrize("exploration", [0.0, 0.2])
 @pytest.mark.parametrize("policy", [FGTS(alpha=0.0, sampler=MALA(steps=20)), Uniform()], ids=name_of)
-def test_a_policy_that_draws_knows_how_often_it_shows_a_pair(policy: Any, exploration: float) -> None:
+def test_a_policy_that_draws_knows_how_often_it_shows_a_pair(policy: Any) -> None:
     n = 4000
-    shown = shown_by(taught(policy, exploration=exploration), n)
+    shown = shown_by(taught(policy), n)
     counts = Counter(pair_of(duel) for duel in shown)
     stated = {pair: np.mean([duel.propensity for duel in shown if pair_of(duel) == pair]) for pair in counts}
     assert sum(stated.values()) == pytest.approx(1.0, abs=0.05)
@@ -106,8 +105,6 @@ def test_the_mixture_is_exact() -> None:
     for duel in shown_by(agent, 300):
         by_policy = pair_of(duel) == pair_of(own)
         assert duel.propensity == pytest.approx(0.95 * by_policy + 0.05 / 6)
-    uniform = Agent(Uniform(), dim=3, exploration=0.3).choose(ARMS)
-    assert uniform.propensity == pytest.approx(1 / 6)
     assert Agent(MaxInP(), dim=3, exploration=1.0).choose(ARMS).propensity == pytest.approx(1 / 6)
 
 
@@ -160,7 +157,7 @@ def test_an_arm_beside_itself_has_one_order() -> None:
 def test_where_anything_else_intervened_the_propensity_is_unknown() -> None:
     lane = LiveLane(Uniform(), Problem(dim=3, live=True), seed=0)
     proposal = lane.explore(lane.propose(FiniteActions(ARMS)), 0.5, 0)
-    assert lane.propensity(proposal) == pytest.approx(1 / 6)
+    assert lane.propensity(proposal) in (pytest.approx(0.5 + 0.5 / 6), pytest.approx(0.5 / 6))
     assert math.isnan(lane.propensity(proposal._replace(intervened=True)))
 
 

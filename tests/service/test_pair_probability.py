@@ -21,7 +21,7 @@ def test_the_estimate_follows_what_the_policy_really_plays() -> None:
         pair = frozenset((decision.first, decision.second))
         counts[pair] = counts.get(pair, 0) + 1
         estimates[pair] = decision.probability
-    # Chains are correlated from ask to ask and the estimate is a normal approximation of 256 draws, hence the room.
+    # Chains are correlated from ask to ask and the estimate is a normal approximation, hence the room.
     for pair, count in counts.items():
         assert estimates[pair] == pytest.approx(count / asks, abs=0.12)
 

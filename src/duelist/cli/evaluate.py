@@ -20,7 +20,7 @@ from duelist.live.off_policy import ESTIMATORS, PolicyValue, PoorOverlapWarning,
 
 
 @click.command()
-@click.argument("log", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("log", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--always", multiple=True, metavar="CANDIDATE", help="Judge picking this one: a name, or a row in a journal.")
 @click.option("--policy", "policies", multiple=True, metavar="SPEC", help="Judge the favourite of this policy; see below.")
 @click.option("--against", metavar="CANDIDATE", help="Opponent that is always the same. [default: any other candidate]")
@@ -53,6 +53,8 @@ def evaluate(log: Path, always: tuple[str, ...], policies: tuple[str, ...], agai
 
 
 def _read(path: Path) -> DuelLog:
+    if not path.exists():
+        raise InvalidInputError(f"there is no file {path}. Name an export of the service or the journal of an agent.")
     if path.suffix in (".csv", ".parquet"):
         return DuelLog.from_file(path)
     from duelist.journal.sqlite import SQLiteJournal

@@ -274,22 +274,19 @@ class LiveLane(Lane[Duels]):
     def propensity(self, proposal: Proposal[Duels]) -> float:
         """How likely this pair was, in either order; NaN where nobody can tell.
 
-        With exploration, a policy that cannot tell counts as if it had no choice but its own pair. That is exact: the pair that
-        a policy proposes does not depend on who would win, so the coin alone decides what is shown.
+        Without exploration the policy says so, if it can. With exploration it is the probability given the pair that the policy
+        proposed, which only the coin decides. That is exact for every policy, and enough for estimates without bias: what a
+        policy proposes does not depend on who will win.
         """
+        shown, share, actions = proposal.shown, proposal.exploration, proposal.actions
         if proposal.intervened:
             return math.nan
-        shown, share = proposal.shown, proposal.exploration
-        actions = proposal.actions if proposal.basis is None else proposal.basis.actions
-        chosen = shown if proposal.basis is None else proposal.basis.renumber(shown)
-        own = float(self.policy.unordered_probability(proposal.state, actions, chosen)[0])
+        if proposal.basis is not None:
+            actions, shown = proposal.basis.actions, proposal.basis.renumber(shown)
         if not share or not isinstance(actions, FiniteActions):
-            return own
-        if math.isnan(own):
-            first, second = (shown if proposal.proposed is None else proposal.proposed)[:2]
-            own = float({int(first[0]), int(second[0])} == {int(shown.first[0]), int(shown.second[0])})
-        n_arms = actions.n_arms
-        return (1.0 - share) * own + share * 2.0 / (n_arms * (n_arms - 1))
+            return float(self.policy.unordered_probability(proposal.state, actions, shown)[0])
+        by_policy = proposal.proposed is None or same_pair(proposal.proposed, proposal.shown)
+        return (1.0 - share) * by_policy + share * 2.0 / (actions.n_arms * (actions.n_arms - 1))
 
     def drawn_utilities(self, proposal: Proposal[Duels]) -> FloatArray:
         """(n_draws, 2) utilities of both candidates under each draw behind the pair; no rows where a policy draws none."""
@@ -315,6 +312,11 @@ class LiveLane(Lane[Duels]):
         """Learn who won between two rows: +1 where the first won, -1 where it lost, 0 for a tie."""
         answers = _OUTCOMES[outcome] if outcome in _OUTCOMES else np.array([outcome])
         self.learn(actions, duels_between(actions, np.array([first]), np.array([second])), answers)
+
+
+def same_pair(one: Duels, other: Duels) -> bool:
+    """Whether two duels of one lane are about the same rows, in either order."""
+    return {int(one.first[0]), int(one.second[0])} == {int(other.first[0]), int(other.second[0])}
 
 
 class _Asker:
