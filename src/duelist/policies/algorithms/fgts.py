@@ -92,8 +92,8 @@ class FGTS(Policy[FGTSState]):
         discount: forgetting, for tastes that drift: every vote multiplies the weight of all votes before it by this, in the
             likelihood and the Feel-Good term alike. 0.999 remembers about the last thousand votes; 1 never forgets. The
             anytime schedule then counts remembered rounds.
-        exact_rounds: distinct contrasts up to which all of them are read one by one, which is all there ever are with a fixed set
-            of arms. With more, the likelihood is read through its second-order expansion around the mode, so that a round
+        exact_rounds: distinct contrasts up to which all of them are read one by one, which is all there ever are with a fixed
+            set of arms. With more, the likelihood is read through its second-order expansion around the mode, so that a round
             costs the same however many came before. None stays exact at a cost that grows with every round, as does a
             history that forgets.
         exact_sets: distinct action sets up to which the Feel-Good maximum is taken over every one, as in the paper; with more,
