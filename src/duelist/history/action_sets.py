@@ -25,7 +25,7 @@ from duelist.typing import FloatArray
 # Distinct action sets that are remembered as "the same as before". A set that returns after more than this many others
 # is stored as if it were new: the statistics stay exact, they are only less compact.
 _REMEMBERED_SETS = 4096
-# Numbers in all sets together from which on several sets are sampled: a gradient of the Feel-Good maximum reads every one.
+# Numbers in all sets together from which on sets are sampled: a gradient of the Feel-Good maximum reads every one.
 _MOST_NUMBERS = 2**17
 BALL = -1  # nothing is stored of a ball but its radius
 CONTINUOUS = -2  # the slot of the first other continuous set; the next ones count down from it
@@ -66,7 +66,7 @@ class OfferedSets:
         if self.max_sets is None or self.sample is not None or not self.keep_sets or not isinstance(actions, FiniteActions):
             return False
         numbers = (self.n_sets + 1) * self.dim * max(self.sets.shape[3], actions.n_arms)
-        few = self.n_sets < self.max_sets and (self.n_sets == 0 or numbers <= _MOST_NUMBERS)
+        few = self.n_sets < self.max_sets and numbers <= _MOST_NUMBERS
         return not few and actions.digest not in self._remembered
 
     def slot_of(self, actions: ActionSet) -> int:

@@ -22,6 +22,7 @@ TOLERANCE = 1e-10  # of the Newton decrement: far below what moves a choice
 MAX_ITERATIONS = 50
 # A fit that follows the last one takes one step more than its tolerance asks for: theta is right to 1e-6 and better.
 _FOLLOW_TOLERANCE = 1e-12
+_ARMS_AT_A_TIME = 1024  # their features fit the processor's cache
 _FOLLOW_STEPS = 12  # slower than that, and a new curvature pays
 
 
@@ -119,6 +120,19 @@ def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: Duel
 
 
 @entry
+def extend_widths(fit: Fit, contrast: FloatArray) -> None:
+    """Take one contrast per lane into M and its whitener, in dim^2 operations."""
+    lanes, dim = contrast.shape
+    white, total = np.empty(dim), np.empty(dim)
+    for lane in range(lanes):
+        z = contrast[lane]
+        for i in range(dim):
+            for j in range(dim):
+                fit.gram[lane, i, j] += z[i] * z[j]
+        extend_whitener(fit.whitener[lane], z, white, total)
+
+
+@entry
 def refit_lanes(fit: Fit, contrast: FloatArray, counts: DuelCounts, ridges: Ridges, local: bool) -> None:
     """Take in one contrast per lane: M += z z^T, fit theta again from where it was, whiten M (or the local curvature).
 
@@ -152,12 +166,16 @@ def refit_lanes(fit: Fit, contrast: FloatArray, counts: DuelCounts, ridges: Ridg
 def whiten_arms(whitened: FloatArray, columns: FloatArray, whitener: FloatArray) -> None:
     """Fill whitened (dim, n_arms) with whitener @ columns, so that |w_i - w_j| is the width of the pair (i, j)."""
     dim, n_arms = columns.shape
-    for i in range(dim):
-        for k in range(n_arms):
-            whitened[i, k] = whitener[i, 0] * columns[0, k]
-        for j in range(1, i + 1):
-            for k in range(n_arms):
-                whitened[i, k] += whitener[i, j] * columns[j, k]
+    for begin in range(0, n_arms, _ARMS_AT_A_TIME):
+        end = min(begin + _ARMS_AT_A_TIME, n_arms)
+        for i in range(dim):
+            out, first = whitened[i, begin:end], columns[0, begin:end]
+            for k in range(out.shape[0]):
+                out[k] = whitener[i, 0] * first[k]
+            for j in range(1, i + 1):
+                row = columns[j, begin:end]
+                for k in range(out.shape[0]):
+                    out[k] += whitener[i, j] * row[k]
 
 
 @inner
@@ -325,10 +343,12 @@ def colstim_lanes(
         priority, radius = candidates.priority[lane], bounds.radius[lane]
         measure_arms(utilities, whitened, candidates.columns[lane], bounds.theta[lane], bounds.whitener[lane])
         for k in range(n_arms):
-            squared = 0.0
-            for i in range(dim):
-                squared += whitened[i, k] * whitened[i, k]
-            scores[k] = utilities[k] + noise[lane, k] * math.sqrt(squared)
+            scores[k] = 0.0
+        for i in range(dim):
+            for k in range(n_arms):
+                scores[k] += whitened[i, k] * whitened[i, k]
+        for k in range(n_arms):
+            scores[k] = utilities[k] + noise[lane, k] * math.sqrt(scores[k])
         first[lane] = pick_arm(scores, priority)
         second[lane] = challenger(scores, first[lane], utilities, whitened, radius, priority, different)
 

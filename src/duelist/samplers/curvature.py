@@ -15,6 +15,7 @@ import numpy as np
 from duelist.core.errors import NonFiniteError
 from duelist.core.stored_names import stored
 from duelist.kernels.gaussian import MAX_ITERATIONS, TOLERANCE, curvature_lanes
+from duelist.kernels.logistic import Likelihood
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.table import TableLoss
 from duelist.typing import FloatArray
@@ -53,12 +54,18 @@ def refresh_curvature(curvature: Curvature, potential: LinearPotential) -> Curva
     seen = curvature.observations
     if seen >= 0 and seen <= potential.observations <= seen + min(seen, int(potential.memory)) // _GROWTH:
         return curvature
+    precision = potential.precision + flat_precision(potential)
+    return fit_curvature(curvature, potential.likelihood, precision, potential.observations)
+
+
+def fit_curvature(curvature: Curvature, likelihood: Likelihood, precision: FloatArray, observations: int) -> Curvature:
+    """The mode of a likelihood and a prior of precision (lanes,), from where the old one was, and the curvature there."""
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
-    flags = np.empty(potential.lanes, dtype=np.int64)
-    curvature_lanes(mode, whitener, potential.precision, potential.likelihood, flat_precision(potential), flags)
+    flags = np.empty(len(mode), dtype=np.int64)
+    curvature_lanes(mode, whitener, precision, likelihood, flags)
     if (flags == 0).any() or not np.isfinite(mode).all():
         raise curvature_error(int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1))))
-    return Curvature(mode, whitener, potential.observations)
+    return Curvature(mode, whitener, observations)
 
 
 def curvature_error(lane: int) -> NonFiniteError:
