@@ -217,7 +217,7 @@ def _can_search(terms: LinearTerms) -> bool:
     if tilt is None or dim >= LARGE:
         return False
     starts = tilt.sets.shape[3] if len(tilt.repeats) == 1 else 2 * dim + 1
-    return starts * dim**3 <= _MOST_TO_SEARCH
+    return bool(starts * dim**3 <= _MOST_TO_SEARCH)
 
 
 def _not_finite(lane: int) -> NonFiniteError:

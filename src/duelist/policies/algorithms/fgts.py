@@ -31,6 +31,7 @@ from duelist.history.history import History
 from duelist.history.last_duel import LastDuel
 from duelist.history.statistics import Statistics
 from duelist.policies.base import Policy
+from duelist.policies.parts.confidence import warn_of_large_dim
 from duelist.policies.parts.feel_good import FeelGoodSettings, check_feel_good, feel_good_settings
 from duelist.policies.parts.pair_probability import count_favourites, normal_draws, pair_probability
 from duelist.policies.parts.same_arm import (
@@ -151,6 +152,7 @@ class FGTS(Policy[FGTSState]):
                 f"a one-pass sampler takes in one answer between two questions, and live answers come late and together; got "
                 f'sampler {self.sampler!r}. Use another, such as "mala" or "laplace".'
             )
+        warn_of_large_dim("FGTS", problem.dim)
         # The theorem's mu is a strength over the root of the horizon, as alpha is.
         alpha = theory_mu(self.prior.radius, horizon=1) if isinstance(self.mu, str) else self.alpha
         mu = None if isinstance(self.mu, str) else self.mu

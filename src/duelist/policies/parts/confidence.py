@@ -43,6 +43,8 @@ _EXACT_ROWS = 2048  # distinct contrasts up to which a fit reads all of them
 # What a pair costs a rule that looks at all of them, measured at 5,000 arms: 2 ns in dimension 8, 9 ns in dimension 64.
 _NS_PER_PAIR, _NS_PER_ENTRY = 1.0, 0.125
 _SECONDS_TO_SAY = 4.0
+# What matrices of dim x dim cost a round, and to factorise: 10 ms and 0.2 s at dim 1536 (`benchmarks/live_cost.py`).
+_MS_PER_SQUARE, _SECONDS_PER_CUBE, _MS_TO_SAY = 10.0 / 1536**2, 0.2 / 1536**3, 50.0
 
 
 # A number of rounds, or the d K that the theory of CoLSTIM asks for.
@@ -148,6 +150,7 @@ def must_differ(same_arm: str, problem: Problem) -> bool:
 def start_ucb(problem: Problem, radius: PerLane, ridge: PerLane, same_arm: str, fit_ridge: PerLane | None = None) -> UCBState:
     """Nothing learnt: theta = 0 and M = lambda I."""
     lanes, dim = problem.lanes, problem.dim
+    warn_of_large_dim("a confidence-bound policy", dim)
     column = per_lane("ridge", ridge, lanes)
     fit_column = column.copy() if fit_ridge is None else per_lane("fit_ridge", fit_ridge, lanes)
     identity = np.broadcast_to(np.eye(dim), (lanes, dim, dim))
@@ -323,6 +326,19 @@ def warn_of_many_pairs(policy: object, actions: FiniteActions) -> None:
             f"{name} looks at every pair of arms: with {actions.n_arms:,} arms of dimension {actions.dim} a round takes about "
             f"{seconds:.2g} seconds or more. Use FGTS, CoLSTIM or Foresight, whose cost grows with the arms and not with "
             f"their pairs, or offer {name} a shortlist.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_large_dim(policy: str, dim: int) -> None:
+    """Warn at the start of a run whose matrices of dim x dim make every round slow."""
+    milliseconds = _MS_PER_SQUARE * dim**2
+    if milliseconds >= _MS_TO_SAY:
+        warnings.warn(
+            f"{policy} keeps matrices of dim x dim: with dim {dim:,} a round takes about {milliseconds:.0f} ms, and "
+            f"{_SECONDS_PER_CUBE * dim**3:.0f} seconds each time that the votes have grown by a twentieth. Shorten the "
+            f"features, as with duelist.features.PrincipalComponents or ProductMap.",
             UserWarning,
             stacklevel=3,
         )
