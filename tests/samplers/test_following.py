@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
@@ -87,7 +89,7 @@ def test_expansion_factor_and_mode_are_those_of_all_duels_at_the_reference(n_set
 def test_the_mode_stays_within_a_fraction_of_its_width_of_the_true_one() -> None:
     for curvature, _, duels in followed(400, 400)[50::50]:
         for lane in range(LANES):
-            true = minimize(lambda theta, lane=lane, duels=duels: loss(duels, lane, theta), np.zeros(DIM), tol=1e-10).x
+            true = minimize(partial(loss, duels, lane), np.zeros(DIM), tol=1e-10).x
             away = np.linalg.solve(curvature.whitener[lane].T, curvature.mode[lane] - true)
             assert np.linalg.norm(away) < 0.1
 

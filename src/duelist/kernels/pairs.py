@@ -103,7 +103,9 @@ def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: Duel
                 fit.gram[lane, i, j] += z[i] * z[j]
         n = counts.n_rows[lane]
         rows = LaneCounts(counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n], 1.0)
-        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, _FOLLOW_STEPS):
+        # A new curvature costs dim^3 operations whatever n is, and a step in which few contrasts are read next to none.
+        steps = _FOLLOW_STEPS if n > dim else 4 * _FOLLOW_STEPS
+        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, steps):
             lose = lose_chance(dot(theta, z, dim))
             root = math.sqrt(lose * (1.0 - lose))
             for i in range(dim):
