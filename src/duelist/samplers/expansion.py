@@ -161,7 +161,8 @@ def prepare_terms(
     curvature: Curvature, expansion: Expansion, potential: LinearPotential
 ) -> tuple[Curvature, Expansion, LinearTerms]:
     """The curvature refreshed, the expansion where the history is long, and the terms that the kernels should read."""
-    if not follows(potential):
+    small = potential.dim < LARGE and potential.observations <= _SHORT
+    if small or not follows(potential):
         curvature = refresh_curvature(curvature, potential)
         if not is_long(potential):
             return curvature, expansion, potential.compiled_terms

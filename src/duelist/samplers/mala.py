@@ -34,7 +34,7 @@ from duelist.posteriors.table import TablePotential
 from duelist.samplers.adaptation import adapt_step, first_step
 from duelist.samplers.base import Trace, prior_draws, random_source
 from duelist.samplers.curvature import Curvature, refresh_curvature, unknown_curvature
-from duelist.samplers.expansion import Expansion, follows, no_expansion, prepare_terms
+from duelist.samplers.expansion import Expansion, no_expansion, prepare_terms
 from duelist.samplers.generic_mala import randomness_in_numpy, run_mala
 from duelist.samplers.peaks import PeakState, no_peaks, report_peaks, visit_peaks
 from duelist.typing import FloatArray
@@ -156,9 +156,9 @@ class MALA:
             position, peaks = state.position.copy(), state.peaks
             if _can_search(terms):
                 jumps = source._replace(keys=streams.keys("jumps"))
-                # A curvature that follows the duels is another one every round, and renewed with the expansion.
-                centred = expansion.centred != state.expansion.centred
-                renewed = centred if follows(potential) else curvature is not state.curvature
+                renewed = curvature is not state.curvature
+                if expansion.observations == curvature.observations:  # it follows the duels, and is another one every round
+                    renewed = expansion.centred != state.expansion.centred
                 peaks = visit_peaks(peaks, position, curvature, renewed, potential.observations, terms, jumps, _BARRIER)
             output = self._run_compiled(terms, position, state.log_step, curvature.whitener, source, steps, draws)
             state = state._replace(position=position, curvature=curvature, expansion=expansion, peaks=peaks)
