@@ -10,7 +10,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
-from duelist.history.set_sample import SetSample, chosen_from
+from duelist.history.set_sample import MOST_ARMS, SetSample, chosen_from
 from duelist.history.statistics import Statistics
 from tests.support.oracles import Floats
 
@@ -65,6 +65,36 @@ def test_the_estimate_is_exact_in_its_control_variate_and_near_in_the_rest() -> 
     assert np.abs(estimate - truth).max() < 860
     plain = middles.sum(axis=0) @ theta
     assert np.abs(plain - truth).min() > 2000
+
+
+def test_of_a_very_large_set_the_estimate_lies_between_the_middle_and_the_maximum() -> None:
+    rng = np.random.default_rng(5)
+    arms = rng.standard_normal((3, LANES, DIM, 4 * MOST_ARMS + 1))
+    middles = 0.5 * (arms[..., 7] + arms[..., 9])
+    sample = SetSample.of(middles, lambda i: arms[i], 8)
+    assert sample.sets.shape[3] <= MOST_ARMS
+    for theta in rng.standard_normal((50, DIM)):
+        estimate = np.einsum("d,lsdk->lsk", theta, sample.sets[:, : sample.count]).max(axis=2)
+        truth = np.einsum("d,sldk->lsk", theta, arms).max(axis=2)
+        middle = np.einsum("d,sld->ls", theta, middles)
+        assert (estimate <= truth + 1e-12).all()
+        assert (estimate >= middle - 1e-12).all()
+        # Of a thousand normal arms a quarter is kept: the maximum is missed by half a standard deviation on average.
+        assert (truth - estimate).mean() < 1.5 * np.linalg.norm(theta)
+
+
+def test_one_large_set_is_kept_whole_and_two_are_sampled() -> None:
+    rng = np.random.default_rng(6)
+    sets = [FiniteActions(rng.standard_normal((LANES, 30_000, DIM))) for _ in range(2)]
+    row, won = np.zeros(LANES, dtype=np.int64), np.ones(LANES, dtype=np.int64)
+    one = History.start(lanes=LANES, dim=DIM, keep_sets=True, max_sets=64)
+    for _ in range(5):
+        one = one.append(sets[0], duels_between(sets[0], row, row + 1), won)
+    assert one.statistics.sets.shape[3] == 30_000
+    assert one.statistics.repeats.tolist() == [5.0]
+    both = one.append(sets[1], duels_between(sets[1], row, row + 1), won).statistics
+    assert both.sets.shape[3] <= MOST_ARMS
+    assert both.repeats.sum() == pytest.approx(6.0)
 
 
 def played(history: History, n: int, *, fresh: int, seed: int = 3, ball_every: int = 0) -> History:

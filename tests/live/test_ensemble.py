@@ -93,3 +93,37 @@ def test_the_same_seed_gives_the_same_draws() -> None:
 def test_features_that_overflow_are_refused() -> None:
     with pytest.raises(NonFiniteError, match="large overflow"):
         start_ensemble(potential_of(1e200, 5, Gaussian()), n_draws=16, seed=0)
+
+
+def crowd(n: int) -> LinearPotential:
+    """Two parameters and the first n votes on distinct contrasts: close to normal, and not quite."""
+    rng = np.random.default_rng(0)
+    contrasts = rng.standard_normal((2, 1000))
+    lost = rng.random(1000) > 1.0 / (1.0 + np.exp(-np.array([1.0, -0.5]) @ contrasts))
+    contrasts, lost = np.ascontiguousarray(contrasts[:, :n]), lost[:n]
+    nothing = np.zeros((1, 0, 2, 0)), np.zeros(0), np.zeros((1, 2, 2))
+    statistics = Statistics(contrasts[None], np.ones((1, n)), lost[None].astype(np.float64), np.array([n]), *nothing)
+    return LinearPotential.of(Gaussian(), statistics, eta=np.ones(1), chains=1, observations=n)
+
+
+def test_beyond_the_exact_rows_draws_agree_with_those_that_read_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = start_ensemble(crowd(600), n_draws=DRAWS, seed=0)
+    exact_later = renew_ensemble(exact, crowd(630), news=30, seed=0)
+    monkeypatch.setattr(ensembles, "_EXACT_ROWS", 100)
+    known = start_ensemble(crowd(600), n_draws=DRAWS, seed=0)
+    later = renew_ensemble(known, crowd(630), news=30, seed=0)
+    for found, wanted in ((known.theta, exact.theta), (later.theta, exact_later.theta)):
+        # Five standard errors of the difference of two means of DRAWS draws are 0.11; the skewness left out moves a mean too.
+        assert np.abs((found.mean(axis=0) - wanted.mean(axis=0)) / wanted.std(axis=0)).max() < 0.2
+        assert np.abs(found.std(axis=0) / wanted.std(axis=0) - 1.0).max() < 0.1
+
+
+def test_after_little_news_some_chains_step_in_turn_and_all_follow_the_mode() -> None:
+    known = start_ensemble(crowd(600), n_draws=500, seed=0)
+    first = renew_ensemble(known, crowd(630), news=30, seed=0)
+    second = renew_ensemble(first, crowd(660), news=30, seed=0)
+    stood = [(before.whitened == after.whitened).all(axis=1) for before, after in ((known, first), (first, second))]
+    assert 0.1 < stood[0].mean() < 0.95
+    assert (stood[0] != stood[1]).any()
+    shifts = second.theta.mean(axis=0) - second.curvature.mode[0]
+    assert np.abs(shifts / second.theta.std(axis=0)).max() < 0.3

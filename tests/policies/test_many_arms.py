@@ -160,3 +160,15 @@ def test_a_round_that_takes_long_is_said_before_it_is_played() -> None:
         policy = duelist.MaxPairUCB()
         small = FiniteActions(np.random.default_rng(0).standard_normal((500, 8)))
         policy.choose(policy.start(Problem(dim=8), Streams(0, [0])), small, Streams(0, [0]))
+
+
+def test_a_dimension_that_makes_rounds_slow_is_said_at_the_start() -> None:
+    for policy in (duelist.FGTS(), duelist.CoLSTIM()):
+        with pytest.warns(UserWarning, match=r"dim 4,000 a round takes about 68 ms"):
+            policy.start(Problem(dim=4000), Streams(0, [0]))
+
+
+def test_an_ordinary_dimension_is_not_remarked_on() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        duelist.FGTS().start(Problem(dim=1536), Streams(0, [0]))

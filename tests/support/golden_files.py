@@ -111,7 +111,9 @@ def assert_same_state(agent: Agent, other: Agent) -> None:
     assert left.keys() == right.keys()
     assert json.loads(left.pop(STRUCTURE).tobytes()) == json.loads(right.pop(STRUCTURE).tobytes())
     for name, leaf in left.items():
-        assert_same_numbers(name, leaf, right[name])
+        # The last number is how many action sets are kept before they are sampled: 2048 at 0.1.0, fewer today.
+        known = slice(5) if name.endswith("history/shape") else ...
+        assert_same_numbers(name, leaf[known], right[name][known])
 
 
 def assert_same_numbers(name: str, got: Any, wanted: Any) -> None:

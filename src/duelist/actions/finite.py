@@ -20,6 +20,7 @@ from duelist.kernels.actions import fingerprint_arms, finite_best
 from duelist.kernels.philox import arm_uniforms
 from duelist.typing import FloatArray, IntArray
 
+_LARGE_SET, _ARMS_AT_A_TIME = 2**17, 256
 _SAME_ARM = 1e-9  # features that differ by less than this, relative to their size, are those of one arm
 
 
@@ -64,6 +65,16 @@ def digest_of(features: FloatArray) -> bytes:
     return fingerprint.digest()
 
 
+def _arms_last(features: FloatArray) -> FloatArray:
+    """Features (lanes, n_arms, dim) as (lanes, dim, n_arms); part by part where they do not fit the processor's cache."""
+    if features.size < _LARGE_SET:
+        return features.transpose(0, 2, 1).copy()
+    columns = np.empty((features.shape[0], features.shape[2], features.shape[1]))
+    for begin in range(0, features.shape[1], _ARMS_AT_A_TIME):
+        columns[:, :, begin : begin + _ARMS_AT_A_TIME] = features[:, begin : begin + _ARMS_AT_A_TIME].transpose(0, 2, 1)
+    return columns
+
+
 @stored("finite-actions")
 class FiniteActions:
     """A finite set of arms for every lane.
@@ -101,7 +112,7 @@ class FiniteActions:
         # Copies: the caller may fill its array again for the next round.
         self.features = array.reshape(-1, *array.shape[-2:]).copy()
         # (lanes, dim, n_arms): with arms last, utilities of all arms are vector operations whatever the dimension.
-        self.columns = self.features.transpose(0, 2, 1).copy()
+        self.columns = _arms_last(self.features)
         self.features.setflags(write=False)
         self.lanes, self.n_arms, self.dim = self.features.shape
 

@@ -33,8 +33,9 @@ def finite_array(name: str, value: npt.ArrayLike, expected: str, *ndims: int) ->
     if np.ndim(value) not in ndims:
         axes = " or ".join(map(str, ndims))
         raise InvalidInputError(f"{name} must be {expected}; got shape {np.shape(value)}. Reshape it to {axes} axes.")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = np.argwhere(~finite)
         where = tuple(int(i) for i in bad[0])
         raise InvalidInputError(
             f"{name} must be finite; got {array[where]} at index {where} and {len(bad)} such value(s) in all. "

@@ -2,7 +2,7 @@
 
 Distinct finite sets are kept with how often each was offered. Of balls one number is enough, however many there were: their
 support functions R_i |theta| add up to (sum of R_i) |theta|. Other continuous sets are counted by `duelist.actions.support`.
-Beyond a stated number of distinct finite sets, a sample of them is kept (`duelist.history.set_sample`).
+Beyond a stated number of distinct finite sets, or of numbers in them, a sample of them is kept (`duelist.history.set_sample`).
 
 A set has a number, its slot: 0, 1, ... for finite sets, BALL for any ball, and from CONTINUOUS downwards for other sets.
 """
@@ -18,13 +18,15 @@ from duelist.actions.ball import BallActions
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.actions.support import SupportSums
 from duelist.core.arrays import enlarge, ensure_row, next_capacity
-from duelist.history.set_sample import SetSample
+from duelist.history.set_sample import MOST_ARMS, SetSample
 from duelist.kernels.history import fade
 from duelist.typing import FloatArray
 
 # Distinct action sets that are remembered as "the same as before". A set that returns after more than this many others
 # is stored as if it were new: the statistics stay exact, they are only less compact.
 _REMEMBERED_SETS = 4096
+# Numbers in all sets together from which on sets are sampled: a gradient of the Feel-Good maximum reads every one.
+_MOST_NUMBERS = 2**17
 BALL = -1  # nothing is stored of a ball but its radius
 CONTINUOUS = -2  # the slot of the first other continuous set; the next ones count down from it
 Ints = npt.NDArray[np.integer[Any]]
@@ -61,9 +63,11 @@ class OfferedSets:
 
     def overflow_with(self, actions: ActionSet) -> bool:
         """Whether this set is one more than may be kept, so that sampling has to start."""
-        if self.max_sets is None or self.sample is not None or not self.keep_sets or self.n_sets < self.max_sets:
+        if self.max_sets is None or self.sample is not None or not self.keep_sets or not isinstance(actions, FiniteActions):
             return False
-        return isinstance(actions, FiniteActions) and actions.digest not in self._remembered
+        numbers = (self.n_sets + 1) * self.dim * max(self.sets.shape[3], actions.n_arms)
+        few = self.n_sets < self.max_sets and numbers <= _MOST_NUMBERS
+        return not few and actions.digest not in self._remembered
 
     def slot_of(self, actions: ActionSet) -> int:
         """The slot of this set, a new one if its content was not seen lately."""
@@ -100,7 +104,8 @@ class OfferedSets:
         """Go over from all sets to a sample of them, given slots (rounds,) and rows (rounds, lanes) of all past duels."""
         if self.max_sets is None:
             return
-        size = self.max_sets // 4
+        numbers = self.dim * min(self.sets.shape[3], MOST_ARMS)
+        size = max(min(self.max_sets // 4, _MOST_NUMBERS // (2 * max(numbers, 1))), 2)
         continuous, finite = np.flatnonzero(slots < 0), np.flatnonzero(slots >= 0)
         self.middles = np.zeros((len(slots), self.lanes, self.dim))
         self.middles[continuous] = self._shown[: self._n_shown].mean(axis=2)

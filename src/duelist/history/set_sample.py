@@ -11,6 +11,9 @@ estimate is unbiased over the choice of the sample.
 The sample is stratified in time: one round from every block of `stride` consecutive ones, chosen by a fixed hash so that
 no period of the contexts can be in step with it. When the sample is full, neighbouring blocks merge and one of their two
 members stays; choosing is recursive, so that it comes to the same whether blocks merge before or after a round is seen.
+
+Of a set with very many arms every n-th is kept, and b_i, which lies between two of them: the estimate of its maximum is then
+too low by what the best arm has over those, and never below <theta, b_i>.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import numpy.typing as npt
 
 from duelist.typing import FloatArray
 
+MOST_ARMS = 256  # of a set in the sample
 _MASK = (1 << 64) - 1
 
 
@@ -91,6 +95,9 @@ class SetSample:
         self.rounds = [self.rounds[i] for i in kept]
 
     def _insert(self, columns: FloatArray, middle: FloatArray) -> None:
+        if columns.shape[2] > MOST_ARMS:
+            some = columns[:, :, :: -(-columns.shape[2] // (MOST_ARMS - 1))]
+            columns = np.concatenate([some, middle[:, :, None]], axis=2)
         place, arms = self.count, columns.shape[2]
         if arms > self.sets.shape[3]:
             old = self.sets

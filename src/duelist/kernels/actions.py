@@ -196,15 +196,14 @@ def fingerprint_arms(prints: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64
     lanes, dim, n_arms = bits.shape
     for lane in range(lanes):
         for k in range(n_arms):
-            mixed = np.uint64(dim)
-            for i in range(dim):
+            prints[lane, k] = np.uint64(dim)
+        for i in range(dim):
+            for k in range(n_arms):
                 # The finaliser of splitmix64: every input bit reaches every output bit.
-                mixed ^= bits[lane, i, k]
-                mixed += np.uint64(0x9E3779B97F4A7C15)
+                mixed = (prints[lane, k] ^ bits[lane, i, k]) + np.uint64(0x9E3779B97F4A7C15)
                 mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                 mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                mixed ^= mixed >> np.uint64(31)
-            prints[lane, k] = mixed
+                prints[lane, k] = mixed ^ (mixed >> np.uint64(31))
 
 
 @inner

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from duelist.kernels.actions import first_maximum, utilities_into
 from duelist.kernels.compile import entry, inner, maker
-from duelist.kernels.linalg.factors import cholesky_into, invert_lower, lower_times, lower_transposed_times, solve_cholesky
+from duelist.kernels.linalg.factors import (
+    cholesky_into,
+    extend_whitener,
+    invert_lower,
+    lower_times,
+    lower_transposed_times,
+    solve_cholesky,
+)
+from duelist.kernels.linalg.vectors import dot
 from duelist.kernels.logistic import Likelihood, add_loss_gradient, add_loss_hessian, counts_of_lane, fit_lane, lose_chance
 from duelist.kernels.philox import RandomSource, fill_normals, first_block
 from duelist.kernels.potential import LinearTerms, Tilt, add_feel_good, pull_into_ball, scratch_for
@@ -77,6 +86,155 @@ def extend_by_newest(
             _add_duels(slope[lane], hessian[lane], reference[lane], lane, rows[lane], 1.0, lost[lane], likelihood)
 
 
+class Belief(NamedTuple):
+    """A Gaussian that follows duels as they come, and the expansion of the likelihood that it belongs to, if there is one."""
+
+    mode: FloatArray  # (lanes, dim)
+    whitener: FloatArray  # (lanes, dim, dim)
+    precision: FloatArray  # (lanes,) of the prior
+    reference: FloatArray  # (lanes, dim), as slope and hessian: see `duelist.samplers.expansion`
+    slope: FloatArray
+    hessian: FloatArray  # (lanes, dim, dim), or (lanes, 0, 0) while there is no expansion
+
+
+class Pass(NamedTuple):
+    """An expansion around a new reference, for which the contrasts are read a few at a time; `rows` counts those read."""
+
+    reference: FloatArray  # (lanes, dim)
+    slope: FloatArray  # (lanes, dim)
+    hessian: FloatArray  # (lanes, dim, dim) the lower triangle, or (lanes, 0, 0) while there is no pass
+    rows: IntArray  # (lanes,)
+
+
+@inner
+def _add_rank_one(matrix: FloatArray, vector: FloatArray, weight: float, whole: bool) -> None:
+    """Add weight vector vector^T to a matrix, or to its lower triangle alone."""
+    dim = vector.shape[0]
+    for i in range(dim):
+        share = weight * vector[i]
+        for j in range(dim if whole else i + 1):
+            matrix[i, j] += share * vector[j]
+
+
+@inner
+def _take_in(belief: Belief, lane: int, z: FloatArray, lost: float, eta: float, work: FloatArray) -> None:
+    """Move the Gaussian by one duel of contrast z (dim,); work is (3, dim).
+
+    With an expansion, its slope and curvature grow by those of the duel at the reference, and the whitener with them. Without,
+    the Gaussian moves to the mode of itself times the duel's likelihood, and gets the curvature there.
+    """
+    dim = z.shape[0]
+    whitener, scaled = belief.whitener[lane], work[0]
+    if belief.hessian.shape[1]:
+        lose = lose_chance(dot(z, belief.reference[lane], dim))
+        weight = eta * lose * (1.0 - lose)
+        for i in range(dim):
+            belief.slope[lane, i] += eta * (lost - lose) * z[i]
+        _add_rank_one(belief.hessian[lane], z, weight, True)
+    else:
+        lower_times(scaled, whitener, z)
+        spread = dot(scaled, scaled, dim)
+        if not spread > 0.0:  # an arm against itself says nothing
+            return
+        lower_transposed_times(work[1], whitener, scaled)
+        start = dot(z, belief.mode[lane], dim)
+        u = _solve_logit(start, eta * spread, 1.0, lost)
+        for i in range(dim):
+            belief.mode[lane, i] += work[1, i] * (u - start) / spread
+        lose = lose_chance(u)
+        weight = eta * lose * (1.0 - lose)
+    for i in range(dim):
+        scaled[i] = math.sqrt(weight) * z[i]
+    extend_whitener(whitener, scaled, work[1], work[2])
+
+
+@maker
+def _read_some(coming: Pass, lane: int, end: int, likelihood: Likelihood) -> None:
+    """Count contrasts up to `end` in a pass: all of them together, for each would go through the whole matrix."""
+    dim, begin = coming.reference.shape[1], coming.rows[lane]
+    n = end - begin
+    block, weighted = np.empty((dim, n)), np.empty(n)
+    slopes, weights = np.empty(n), np.empty(n)
+    slopes[:] = 0.0
+    for i in range(dim):
+        for p in range(n):
+            block[i, p] = likelihood.contrasts[lane, i, begin + p]
+            slopes[p] += block[i, p] * coming.reference[lane, i]
+    for p in range(n):
+        lose, total = lose_chance(slopes[p]), likelihood.totals[lane, begin + p]
+        slopes[p] = likelihood.eta[lane] * (likelihood.losses[lane, begin + p] - total * lose)
+        weights[p] = likelihood.eta[lane] * total * lose * (1.0 - lose)
+    for i in range(dim):
+        coming.slope[lane, i] += dot(block[i], slopes, n)
+        for p in range(n):
+            weighted[p] = weights[p] * block[i, p]
+        for j in range(i + 1):
+            coming.hessian[lane, i, j] += dot(weighted, block[j], n)
+    coming.rows[lane] = end
+
+
+@inner
+def _mode_of_expansion(belief: Belief, lane: int, work: FloatArray) -> None:
+    """Set the mode to the minimum of the expansion and the prior; the whitener must be that of both."""
+    dim = belief.mode.shape[1]
+    for i in range(dim):
+        work[0, i] = belief.slope[lane, i] + belief.precision[lane] * belief.reference[lane, i]
+    lower_times(work[1], belief.whitener[lane], work[0])
+    lower_transposed_times(work[0], belief.whitener[lane], work[1])
+    for i in range(dim):
+        belief.mode[lane, i] = belief.reference[lane, i] - work[0, i]
+
+
+@entry
+def follow_duels(
+    belief: Belief, coming: Pass, likelihood: Likelihood, rows: IntArray, lost: FloatArray, rows_to_read: int
+) -> None:
+    """Take in duels of contrasts rows (lanes, n), and read some more contrasts for the pass; a row of -1 says nothing."""
+    lanes, dim = belief.mode.shape
+    z, work = np.empty(dim), np.empty((3, dim))
+    for lane in range(lanes):
+        eta = likelihood.eta[lane]
+        for k in range(rows.shape[1]):
+            p = rows[lane, k]
+            if p < 0:
+                continue
+            for i in range(dim):
+                z[i] = likelihood.contrasts[lane, i, p]
+            _take_in(belief, lane, z, lost[lane, k], eta, work)
+            if coming.hessian.shape[1] and p < coming.rows[lane]:  # the pass has been there
+                lose = lose_chance(dot(z, coming.reference[lane], dim))
+                for i in range(dim):
+                    coming.slope[lane, i] += eta * (lost[lane, k] - lose) * z[i]
+                _add_rank_one(coming.hessian[lane], z, eta * lose * (1.0 - lose), False)
+        if coming.hessian.shape[1]:
+            end = min(coming.rows[lane] + rows_to_read, likelihood.n_rows[lane])
+            if end > coming.rows[lane]:
+                _read_some(coming, lane, end, likelihood)
+        if belief.hessian.shape[1]:
+            _mode_of_expansion(belief, lane, work)
+
+
+@entry
+def whiten_expansions(belief: Belief) -> int:
+    """Whiteners and modes of expansions of which the lower triangle is known; the upper one is filled.
+
+    Returns -1, or the first lane whose curvature has no Cholesky factor.
+    """
+    lanes, dim = belief.mode.shape
+    matrix, factor, work = np.empty((dim, dim)), np.empty((dim, dim)), np.empty((3, dim))
+    for lane in range(lanes):
+        for i in range(dim):
+            for j in range(i + 1):
+                matrix[i, j] = belief.hessian[lane, i, j]
+                belief.hessian[lane, j, i] = matrix[i, j]
+            matrix[i, i] += belief.precision[lane]
+        if not cholesky_into(factor, matrix):
+            return lane
+        invert_lower(belief.whitener[lane], factor)
+        _mode_of_expansion(belief, lane, work)
+    return -1
+
+
 @entry
 def gaussian_lanes(
     position: FloatArray,
@@ -131,7 +289,6 @@ def curvature_lanes(
     whitener: FloatArray,
     precision: FloatArray,
     likelihood: Likelihood,
-    extra_precision: float,
     flags: IntArray,
 ) -> None:
     """Find the mode of every lane from `mode`, and whiten its curvature."""
@@ -139,7 +296,7 @@ def curvature_lanes(
     hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
     for lane in range(mode.shape[0]):
         counts = counts_of_lane(likelihood, lane)
-        flags[lane] = fit_lane(mode[lane], hessian, counts, precision[lane] + extra_precision, TOLERANCE, MAX_ITERATIONS)
+        flags[lane] = fit_lane(mode[lane], hessian, counts, precision[lane], TOLERANCE, MAX_ITERATIONS)
         if cholesky_into(factor, hessian):
             invert_lower(whitener[lane], factor)
         else:

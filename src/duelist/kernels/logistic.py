@@ -103,6 +103,9 @@ def log1p_of_fraction(e: float) -> float:
     return (_LN2 if upper else 0.0) + (2.0 * s + 2.0 * s * w * p)
 
 
+_GRADIENTS_PER_STEP = 3  # that a fit which follows the last one may spend, on average: steps that are taken back count too
+
+
 class Likelihood(NamedTuple):
     """What the preference likelihood reads: see `duelist.history.statistics.Statistics`."""
 
@@ -329,8 +332,8 @@ def follow_lane(
     gradient, white, direction = np.empty(dim), np.empty(dim), np.empty(dim)
     logits, scratch = np.empty(n), np.empty(n)
     known = new_secants(whitener, newest, theta, most)
-    highest = math.inf
-    for step in range(most):
+    highest, step = math.inf, 0
+    for _ in range(_GRADIENTS_PER_STEP * most):
         for i in range(dim):
             gradient[i] = ridge * theta[i]
         utilities_into(logits, counts.contrasts, theta)
@@ -344,15 +347,23 @@ def follow_lane(
             known.shares[step - 1] = 1.0 / dot(known.moves[step - 1], known.changes[step - 1], dim)
         quasi_newton_direction(direction, gradient, known, step, white)
         decrement = -dot(known.changes[step], direction, dim)
-        # A step may overshoot a little. One that runs away is not followed, and neither is one that is not a number.
-        if not 0.0 <= decrement < highest:
+        if not 0.0 <= decrement < math.inf:
             return False
+        if decrement >= highest:
+            # A step may overshoot a little. One that went far too far is taken back by half.
+            for i in range(dim):
+                known.changes[step - 1, i] += known.changes[step, i]
+                known.moves[step - 1, i] *= 0.5
+                theta[i] -= known.moves[step - 1, i]
+            continue
         for i in range(dim):
             known.moves[step, i] = -direction[i]
             theta[i] -= direction[i]
         if decrement < tolerance:
             return True
-        highest = 4.0 * decrement
+        highest, step = 4.0 * decrement, step + 1
+        if step == most:
+            return False
     return False
 
 

@@ -22,6 +22,7 @@ TOLERANCE = 1e-10  # of the Newton decrement: far below what moves a choice
 MAX_ITERATIONS = 50
 # A fit that follows the last one takes one step more than its tolerance asks for: theta is right to 1e-6 and better.
 _FOLLOW_TOLERANCE = 1e-12
+_ARMS_AT_A_TIME = 1024  # their features fit the processor's cache
 _FOLLOW_STEPS = 12  # slower than that, and a new curvature pays
 
 
@@ -102,7 +103,9 @@ def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: Duel
                 fit.gram[lane, i, j] += z[i] * z[j]
         n = counts.n_rows[lane]
         rows = LaneCounts(counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n], 1.0)
-        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, _FOLLOW_STEPS):
+        # A new curvature costs dim^3 operations whatever n is, and a step in which few contrasts are read next to none.
+        steps = _FOLLOW_STEPS if n > dim else 4 * _FOLLOW_STEPS
+        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, steps):
             lose = lose_chance(dot(theta, z, dim))
             root = math.sqrt(lose * (1.0 - lose))
             for i in range(dim):
@@ -116,6 +119,19 @@ def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: Duel
             invert_lower(shape[lane], factor)
         if cholesky_into(factor, fit.gram[lane]):
             invert_lower(fit.whitener[lane], factor)
+
+
+@entry
+def extend_widths(fit: Fit, contrast: FloatArray) -> None:
+    """Take one contrast per lane into M and its whitener, in dim^2 operations."""
+    lanes, dim = contrast.shape
+    white, total = np.empty(dim), np.empty(dim)
+    for lane in range(lanes):
+        z = contrast[lane]
+        for i in range(dim):
+            for j in range(dim):
+                fit.gram[lane, i, j] += z[i] * z[j]
+        extend_whitener(fit.whitener[lane], z, white, total)
 
 
 @entry
@@ -152,12 +168,16 @@ def refit_lanes(fit: Fit, contrast: FloatArray, counts: DuelCounts, ridges: Ridg
 def whiten_arms(whitened: FloatArray, columns: FloatArray, whitener: FloatArray) -> None:
     """Fill whitened (dim, n_arms) with whitener @ columns, so that |w_i - w_j| is the width of the pair (i, j)."""
     dim, n_arms = columns.shape
-    for i in range(dim):
-        for k in range(n_arms):
-            whitened[i, k] = whitener[i, 0] * columns[0, k]
-        for j in range(1, i + 1):
-            for k in range(n_arms):
-                whitened[i, k] += whitener[i, j] * columns[j, k]
+    for begin in range(0, n_arms, _ARMS_AT_A_TIME):
+        end = min(begin + _ARMS_AT_A_TIME, n_arms)
+        for i in range(dim):
+            out, first = whitened[i, begin:end], columns[0, begin:end]
+            for k in range(out.shape[0]):
+                out[k] = whitener[i, 0] * first[k]
+            for j in range(1, i + 1):
+                row = columns[j, begin:end]
+                for k in range(out.shape[0]):
+                    out[k] += whitener[i, j] * row[k]
 
 
 @inner
@@ -325,10 +345,12 @@ def colstim_lanes(
         priority, radius = candidates.priority[lane], bounds.radius[lane]
         measure_arms(utilities, whitened, candidates.columns[lane], bounds.theta[lane], bounds.whitener[lane])
         for k in range(n_arms):
-            squared = 0.0
-            for i in range(dim):
-                squared += whitened[i, k] * whitened[i, k]
-            scores[k] = utilities[k] + noise[lane, k] * math.sqrt(squared)
+            scores[k] = 0.0
+        for i in range(dim):
+            for k in range(n_arms):
+                scores[k] += whitened[i, k] * whitened[i, k]
+        for k in range(n_arms):
+            scores[k] = utilities[k] + noise[lane, k] * math.sqrt(scores[k])
         first[lane] = pick_arm(scores, priority)
         second[lane] = challenger(scores, first[lane], utilities, whitened, radius, priority, different)
 

@@ -13,7 +13,9 @@ From scratch the chains start at draws of the normal approximation and step unti
 by themselves. After new comparisons they keep their x and get the new m and W. That moves them to where the posterior went, and
 a step or two mend what is not normal about it.
 
-All chains read the table of comparisons together: a step is two products of matrices.
+All chains read the table of comparisons together: a step is two products of matrices. After a little growth only as many of
+them step as it asks for, in turn. Beyond a stated number of distinct comparisons R is left out, as FGTS leaves it out: then x
+is standard normal, and nothing of the table is read but the mode and the curvature.
 
 Reference: Cotter, Roberts, Stuart & White (2013), pCNL.
 """
@@ -46,6 +48,7 @@ _KEPT_PER_TWENTIETH = 0.86  # of where chains stood, after the steps for a growt
 _KEPT_FROM_SCRATCH = 0.15  # then as many steps again must show no drift
 _NO_DRIFT = 2.0  # standard errors
 _MOST_STEPS = 1000
+_EXACT_ROWS = 2048  # distinct comparisons up to which all of them are read
 _BLOCK = 2**17  # numbers that chains make of the table at a time: they fit the cache, which halves the time
 
 
@@ -141,28 +144,50 @@ def _take_steps(
     table: TableLoss, potential: LinearPotential, ensemble: Ensemble, generator: np.random.Generator, *, growth: float
 ) -> Ensemble:
     """Step as far as the growth of the data asks for; after much growth, until nothing drifts."""
+    keep = _KEPT_PER_TWENTIETH ** max(growth / _TWENTIETH, 1.0) if growth < _MUCH else 0.0
+    if table.n_rows > _EXACT_ROWS and math.isinf(potential.prior.radius):
+        noise = generator.standard_normal(ensemble.whitened.shape)
+        return ensemble._replace(whitened=keep * ensemble.whitened + math.sqrt(1.0 - keep * keep) * noise)
     target = _Target(table, potential.prior, ensemble.curvature)
+    if growth < _MUCH:
+        return _step_some(target, potential.prior, ensemble, generator, keep)
     place = target.at(_inside(ensemble, potential.prior))
+    _check_finite(place)
+    walk = _Walk(target, place, ensemble.move, generator)
+    walk.forget(_KEPT_FROM_SCRATCH)
+    while walk.drifts_in(walk.steps):
+        if walk.steps >= _MOST_STEPS:
+            warnings.warn(
+                f"the draws still drift after {walk.steps} steps. Later renewals go on from here; check with "
+                f"duelist.sample_posterior, or use a prior that is closer to what can be.",
+                PoorSamplingWarning,
+                stacklevel=4,
+            )
+            break
+    return ensemble._replace(whitened=walk.place.x, move=walk.move)
+
+
+def _step_some(target: _Target, prior: Prior, ensemble: Ensemble, generator: np.random.Generator, keep: float) -> Ensemble:
+    """Step with as many of the chains, the next in turn, as leave that share of where all of them stood in one step each."""
+    x = _inside(ensemble, prior)
+    n = len(x)
+    part = min(n, math.ceil(n * (1.0 - keep) / (_STEP_FORGETS * ensemble.move * _TARGET_ACCEPTANCE)))
+    turn = (np.arange(part) + (ensemble.renewals - 1) * part) % n
+    place = target.at(x[turn])
+    _check_finite(place)
+    walk = _Walk(target, place, ensemble.move, generator)
+    walk.forget(1.0 - (1.0 - keep) * n / part)
+    moved = x.copy()
+    moved[turn] = walk.place.x
+    return ensemble._replace(whitened=moved, move=walk.move)
+
+
+def _check_finite(place: _Place) -> None:
     if not np.isfinite(place.energy).all():
         raise NonFiniteError(
             "the potential is not finite where a chain stands. Features this large overflow; scale them so that "
             "|<theta, z>| stays below a few hundred."
         )
-    walk = _Walk(target, place, ensemble.move, generator)
-    if growth < _MUCH:
-        walk.forget(_KEPT_PER_TWENTIETH ** max(growth / _TWENTIETH, 1.0))
-    else:
-        walk.forget(_KEPT_FROM_SCRATCH)
-        while walk.drifts_in(walk.steps):
-            if walk.steps >= _MOST_STEPS:
-                warnings.warn(
-                    f"the draws still drift after {walk.steps} steps. Later renewals go on from here; check with "
-                    f"duelist.sample_posterior, or use a prior that is closer to what can be.",
-                    PoorSamplingWarning,
-                    stacklevel=4,
-                )
-                break
-    return ensemble._replace(whitened=walk.place.x, move=walk.move)
 
 
 class _Walk:

@@ -15,10 +15,12 @@ import numpy as np
 from duelist.core.errors import NonFiniteError
 from duelist.core.stored_names import stored
 from duelist.kernels.gaussian import MAX_ITERATIONS, TOLERANCE, curvature_lanes
+from duelist.kernels.logistic import Likelihood
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.table import TableLoss
 from duelist.typing import FloatArray
 
+_NEAR = 0.25  # Newton decrement from which on the Hessian of a table is taken along: half a posterior sd in all
 _GROWTH = 20  # refresh when the number of duels has grown by a twentieth, or a twentieth of what is remembered is new
 
 
@@ -53,12 +55,18 @@ def refresh_curvature(curvature: Curvature, potential: LinearPotential) -> Curva
     seen = curvature.observations
     if seen >= 0 and seen <= potential.observations <= seen + min(seen, int(potential.memory)) // _GROWTH:
         return curvature
+    precision = potential.precision + flat_precision(potential)
+    return fit_curvature(curvature, potential.likelihood, precision, potential.observations)
+
+
+def fit_curvature(curvature: Curvature, likelihood: Likelihood, precision: FloatArray, observations: int) -> Curvature:
+    """The mode of a likelihood and a prior of precision (lanes,), from where the old one was, and the curvature there."""
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
-    flags = np.empty(potential.lanes, dtype=np.int64)
-    curvature_lanes(mode, whitener, potential.precision, potential.likelihood, flat_precision(potential), flags)
+    flags = np.empty(len(mode), dtype=np.int64)
+    curvature_lanes(mode, whitener, precision, likelihood, flags)
     if (flags == 0).any() or not np.isfinite(mode).all():
         raise curvature_error(int(np.argmax((flags == 0) | ~np.isfinite(mode).all(axis=1))))
-    return Curvature(mode, whitener, potential.observations)
+    return Curvature(mode, whitener, observations)
 
 
 def curvature_error(lane: int) -> NonFiniteError:
@@ -70,27 +78,43 @@ def curvature_error(lane: int) -> NonFiniteError:
 
 
 def curvature_of_table(table: TableLoss, potential: LinearPotential, *, start: FloatArray | None = None) -> Curvature:
-    """The curvature of a potential whose likelihood is that of the table, as one lane; `start` (dim,) is near the mode."""
+    """The curvature of a potential whose likelihood is that of the table, as one lane; `start` (dim,) is near the mode.
+
+    A Hessian costs as much as dozens of gradients. So it is taken along while steps are short, and without a start worked out
+    at the mode in the end; from a start near the mode it is the one from there.
+    """
     identity = np.eye(potential.dim)
     ridge = float(potential.prior.precision) + flat_precision(potential)
-    mode, whitener = np.zeros(potential.dim) if start is None else start, identity
+    mode, whitener, far = np.zeros(potential.dim) if start is None else start, identity, True
     for _ in range(MAX_ITERATIONS):
         with np.errstate(over="ignore", invalid="ignore"):  # it is looked at on the next line
             value, gradient = _objective(table, ridge, mode)
-            hessian = table.hessian(mode) + ridge * identity
-        if not (math.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(hessian).all()):
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
             raise curvature_error(0)
-        try:
-            # Lower triangular; `tril` takes away what rounding left above the diagonal.
-            whitener = np.tril(np.linalg.solve(np.linalg.cholesky(hessian), identity))
-        except np.linalg.LinAlgError:
-            raise curvature_error(0) from None
+        if far:
+            whitener = _whitener_of_table(table, ridge, mode)
         direction = whitener.T @ (whitener @ gradient)
         decrement = float(gradient @ direction)
         if decrement < TOLERANCE:
             break
+        far = decrement > _NEAR
         mode = _descend(table, ridge, mode, direction, value, decrement)
+    if start is None and not far:
+        whitener = _whitener_of_table(table, ridge, mode)
     return Curvature(mode[None], whitener[None], potential.observations)
+
+
+def _whitener_of_table(table: TableLoss, ridge: float, theta: FloatArray) -> FloatArray:
+    identity = np.eye(len(theta))
+    with np.errstate(over="ignore", invalid="ignore"):  # it is looked at on the next line
+        hessian = table.hessian(theta) + ridge * identity
+    if not np.isfinite(hessian).all():
+        raise curvature_error(0)
+    try:
+        # Lower triangular; `tril` takes away what rounding left above the diagonal.
+        return np.tril(np.linalg.solve(np.linalg.cholesky(hessian), identity))
+    except np.linalg.LinAlgError:
+        raise curvature_error(0) from None
 
 
 def _objective(table: TableLoss, ridge: float, theta: FloatArray) -> tuple[float, FloatArray]:

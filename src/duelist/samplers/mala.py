@@ -6,6 +6,8 @@ In coordinates phi = L^T theta, with L L^T the curvature, the posterior is close
 
 accepted with the Metropolis-Hastings probability of its Langevin proposal. The accept step removes the bias that plain
 Langevin has at any step size, also where the potential has the kinks of the Feel-Good maximum or the wall of a ball.
+Where dimension and arms are not too many, chains also jump between the peaks that a strong tilt makes
+(`duelist.samplers.peaks`).
 
 Reference: Roberts & Tweedie (1996).
 """
@@ -23,6 +25,7 @@ from duelist.core.errors import NonFiniteError
 from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.kernels.langevin import ChainOutput, mala_lanes
+from duelist.kernels.linalg.factors import LARGE
 from duelist.kernels.philox import RandomSource, mala_randomness
 from duelist.kernels.potential import LinearTerms
 from duelist.posteriors.linear import LinearPotential
@@ -36,6 +39,7 @@ from duelist.samplers.generic_mala import randomness_in_numpy, run_mala
 from duelist.samplers.peaks import PeakState, no_peaks, report_peaks, visit_peaks
 from duelist.typing import FloatArray
 
+_MOST_TO_SEARCH = 2**24  # operations of a search for peaks, roughly
 _BARRIER = 2.0  # nats that chains climb by themselves, in a few steps
 
 
@@ -149,10 +153,13 @@ class MALA:
             state, output = self._run_in_python(potential, state, source, steps, draws)
         else:
             curvature, expansion, terms = prepare_terms(state.curvature, state.expansion, potential)
-            position = state.position.copy()
-            jumps = source._replace(keys=streams.keys("jumps"))
-            renewed = curvature is not state.curvature
-            peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps, _BARRIER)
+            position, peaks = state.position.copy(), state.peaks
+            if _can_search(terms):
+                jumps = source._replace(keys=streams.keys("jumps"))
+                renewed = curvature is not state.curvature
+                if expansion.observations == curvature.observations:  # it follows the duels, and is another one every round
+                    renewed = expansion.centred != state.expansion.centred
+                peaks = visit_peaks(peaks, position, curvature, renewed, potential.observations, terms, jumps, _BARRIER)
             output = self._run_compiled(terms, position, state.log_step, curvature.whitener, source, steps, draws)
             state = state._replace(position=position, curvature=curvature, expansion=expansion, peaks=peaks)
         info = MALAInfo(state.info.accepted + steps * output.acceptance, state.info.proposed + steps)
@@ -202,6 +209,15 @@ class MALA:
             "step_size": np.exp(state.log_step).mean(axis=1),
             **report_peaks(state.peaks),
         }
+
+
+def _can_search(terms: LinearTerms) -> bool:
+    """Whether a search for peaks takes milliseconds: a descent takes dim^3 operations, and there is one per start."""
+    tilt, dim = terms.tilt, terms.likelihood.contrasts.shape[1]
+    if tilt is None or dim >= LARGE:
+        return False
+    starts = tilt.sets.shape[3] if len(tilt.repeats) == 1 else 2 * dim + 1
+    return bool(starts * dim**3 <= _MOST_TO_SEARCH)
 
 
 def _not_finite(lane: int) -> NonFiniteError:

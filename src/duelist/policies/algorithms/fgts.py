@@ -31,6 +31,7 @@ from duelist.history.history import History
 from duelist.history.last_duel import LastDuel
 from duelist.history.statistics import Statistics
 from duelist.policies.base import Policy
+from duelist.policies.parts.confidence import warn_of_large_dim
 from duelist.policies.parts.feel_good import FeelGoodSettings, check_feel_good, feel_good_settings
 from duelist.policies.parts.pair_probability import count_favourites, draw_utilities, follow_duels, pair_probability
 from duelist.policies.parts.same_arm import (
@@ -51,6 +52,7 @@ from duelist.samplers.registry import sampler_named
 from duelist.theory.linear_bounds import theory_mu
 from duelist.typing import FloatArray, IntArray
 
+_SETS_AT_TENTH = 128  # that "auto" reads one by one at alpha 0.1; of more, a sample of a quarter
 _SETTLE = 4  # calls of the sampler before its chains are checked
 
 
@@ -91,10 +93,13 @@ class FGTS(Policy[FGTSState]):
         discount: forgetting, for tastes that drift: every vote multiplies the weight of all votes before it by this, in the
             likelihood and the Feel-Good term alike. 0.999 remembers about the last thousand votes; 1 never forgets. The
             anytime schedule then counts remembered rounds.
-        exact_rounds: distinct contrasts and action sets up to which all of them are kept and read one by one, which is all
-            there ever are with a fixed set of arms. With more, the likelihood is read through its second-order expansion
-            around the mode and the Feel-Good maximum through a sample of the sets, so that a round costs the same however
-            many came before. None stays exact at a cost that grows with every round, as does a history that forgets.
+        exact_rounds: distinct contrasts up to which all of them are read one by one, which is all there ever are with a fixed
+            set of arms. With more, the likelihood is read through its second-order expansion around the mode, so that a round
+            costs the same however many came before. None stays exact at a cost that grows with every round, as does a
+            history that forgets.
+        exact_sets: distinct action sets up to which the Feel-Good maximum is taken over every one, as in the paper; with more,
+            or with sets so large that they would be slow to read, over a sample. "auto" is 128 at alpha 0.1 and grows with
+            alpha squared, as the noise of a sample does. None, or exact_rounds=None, takes all.
 
     eta, alpha and mu may also be sequences, one number per lane: a grid that advances in lock step.
 
@@ -115,6 +120,7 @@ class FGTS(Policy[FGTSState]):
     same_arm: str = "auto"
     discount: float = 1.0
     exact_rounds: int | None = 2048
+    exact_sets: int | Literal["auto"] | None = "auto"
 
     def __post_init__(self) -> None:
         check_feel_good(self.eta, self.alpha, None if isinstance(self.mu, str) else self.mu, self.horizon)
@@ -134,6 +140,10 @@ class FGTS(Policy[FGTSState]):
             )
         if self.exact_rounds is not None:
             whole_number("exact_rounds", self.exact_rounds, at_least=8)
+        if isinstance(self.exact_sets, str):
+            one_of("exact_sets", self.exact_sets, ("auto",))
+        elif self.exact_sets is not None:
+            whole_number("exact_sets", self.exact_sets, at_least=8)
 
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
@@ -142,12 +152,13 @@ class FGTS(Policy[FGTSState]):
                 f"a one-pass sampler takes in one answer between two questions, and live answers come late and together; got "
                 f'sampler {self.sampler!r}. Use another, such as "mala" or "laplace".'
             )
+        warn_of_large_dim("FGTS", problem.dim)
         # The theorem's mu is a strength over the root of the horizon, as alpha is.
         alpha = theory_mu(self.prior.radius, horizon=1) if isinstance(self.mu, str) else self.alpha
         mu = None if isinstance(self.mu, str) else self.mu
         settings = feel_good_settings(problem, eta=self.eta, alpha=alpha, mu=mu, horizon=self.horizon)
         return FGTSState(
-            history=self._empty_history(problem.lanes, problem.dim, keep_sets=bool(settings.strength.any())),
+            history=self._empty_history(problem.lanes, problem.dim, settings),
             chains=self._sampler.start(self.prior, streams, chains=2, dim=problem.dim),
             asked=0,
             settings=settings,
@@ -158,11 +169,25 @@ class FGTS(Policy[FGTSState]):
         # A sample of past sets weighs them alike, and an expansion assumes that old duels stay: forgetting needs neither.
         return self.exact_rounds if self.discount == 1.0 else None
 
-    def _empty_history(self, lanes: int, dim: int, *, keep_sets: bool) -> History | LastDuel:
+    def _exact_sets(self, settings: FeelGoodSettings) -> int | None:
+        rounds = self._exact_rounds
+        if rounds is None or self.exact_sets is None:
+            return None
+        if not isinstance(self.exact_sets, str):
+            return min(rounds, self.exact_sets)
+        # A weight that does not fall with the horizon is a stronger one every round.
+        strength = float(settings.strength.max()) if settings.horizon != 1 else math.inf
+        return int(min(rounds, _SETS_AT_TENTH * max(strength / 0.1, 1.0) ** 2))
+
+    def _empty_history(self, lanes: int, dim: int, settings: FeelGoodSettings) -> History | LastDuel:
         if self._sampler.one_pass:
             return LastDuel.start(lanes=lanes, dim=dim)
         return History.start(
-            lanes=lanes, dim=dim, keep_sets=keep_sets, discount=float(self.discount), max_sets=self._exact_rounds
+            lanes=lanes,
+            dim=dim,
+            keep_sets=bool(settings.strength.any()),
+            discount=float(self.discount),
+            max_sets=self._exact_sets(settings),
         )
 
     def potential(self, state: FGTSState) -> LinearPotential:

@@ -6,7 +6,9 @@
 
 and the width of a pair is |x - y| in the norm of M^-1 or H^-1. lambda_fit is lambda unless it is given. The ridge makes the fit
 finite on separable data, and the fit starts from the last one, so two Newton iterations are the rule. In large dimensions a
-fit takes its steps with the curvature of an earlier one, extended by every contrast since: see `follow_lanes`.
+fit takes its steps with the curvature of an earlier one, extended by every contrast since: see `follow_lanes`. Beyond a
+stated number of distinct contrasts the fit is that of the likelihood's second-order expansion, whose reference follows the
+history: see `duelist.samplers.expansion`. So a vote costs the same however many came before.
 """
 
 from __future__ import annotations
@@ -27,17 +29,23 @@ from duelist.core.streams import Streams
 from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.kernels.linalg.factors import LARGE
-from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, follow_lanes, refit_lanes
+from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, extend_widths, follow_lanes, refit_lanes
 from duelist.policies.base import Policy, Round, State
 from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, require_finite, resolve_same_arm
+from duelist.posteriors.linear import likelihood_from
+from duelist.samplers.curvature import Curvature
+from duelist.samplers.expansion import Expansion, Following, follow, no_expansion
 from duelist.typing import FloatArray, IntArray
 
 PAPER_RIDGE = 0.001
+_EXACT_ROWS = 2048  # distinct contrasts up to which a fit reads all of them
 # What a pair costs a rule that looks at all of them, measured at 5,000 arms: 2 ns in dimension 8, 9 ns in dimension 64.
 _NS_PER_PAIR, _NS_PER_ENTRY = 1.0, 0.125
 _SECONDS_TO_SAY = 4.0
 Belief = TypeVar("Belief", bound=Any)  # Bounds, or another tuple with a theta and a whitener
+# What matrices of dim x dim cost a round, and to factorise: 10 ms and 0.2 s at dim 1536 (`benchmarks/live_cost.py`).
+_MS_PER_SQUARE, _SECONDS_PER_CUBE, _MS_TO_SAY = 10.0 / 1536**2, 0.2 / 1536**3, 50.0
 
 
 # A number of rounds, or the d K that the theory of CoLSTIM asks for.
@@ -74,11 +82,13 @@ class FitInfo(NamedTuple):
 
 
 def _upgrade_state(version: int, fields: Fields) -> Fields:
-    """Version 1 was flat, with the one ridge that the settings had then; version 2 did not know the shape of the fit."""
+    """Version 1 was flat, with the one ridge of the settings then; 2 did not know the shape of the fit, and 3 no expansion."""
     if version == 1:
         fields = nest(settings=UCBSettings, info=FitInfo)(version, _fit_as_before(version, fields))
     theta, settings = fields["theta"], fields["settings"]
-    return {**fields, "shape": _first_shape(theta.shape[1], settings.fit_ridge)}
+    if version < 3:
+        fields = {**fields, "shape": _first_shape(theta.shape[1], settings.fit_ridge)}
+    return {**fields, "expansion": no_expansion(*theta.shape)}
 
 
 def _first_shape(dim: int, fit_ridge: FloatArray) -> FloatArray:
@@ -87,7 +97,7 @@ def _first_shape(dim: int, fit_ridge: FloatArray) -> FloatArray:
     return np.eye(size) / np.sqrt(fit_ridge)[:, None, None]
 
 
-@stored("ucb-state", version=3, upgrade=_upgrade_state)
+@stored("ucb-state", version=4, upgrade=_upgrade_state)
 class UCBState(NamedTuple):
     """What a confidence-bound policy has learnt.
 
@@ -101,6 +111,7 @@ class UCBState(NamedTuple):
         info: how the fits went.
         shape: (lanes, dim, dim) inverse Cholesky factor of the fit's curvature when it was last worked out, extended by the
             contrasts since; empty in small dimensions, where every fit works it out.
+        expansion: what stands for a long history in the fit.
     """
 
     history: History
@@ -111,6 +122,7 @@ class UCBState(NamedTuple):
     settings: UCBSettings
     info: FitInfo
     shape: FloatArray
+    expansion: Expansion
 
     @property
     def bounds(self) -> Bounds:
@@ -139,6 +151,7 @@ def must_differ(same_arm: str, problem: Problem) -> bool:
 def start_ucb(problem: Problem, radius: PerLane, ridge: PerLane, same_arm: str, fit_ridge: PerLane | None = None) -> UCBState:
     """Nothing learnt: theta = 0 and M = lambda I."""
     lanes, dim = problem.lanes, problem.dim
+    warn_of_large_dim("a confidence-bound policy", dim)
     column = per_lane("ridge", ridge, lanes)
     fit_column = column.copy() if fit_ridge is None else per_lane("fit_ridge", fit_ridge, lanes)
     identity = np.broadcast_to(np.eye(dim), (lanes, dim, dim))
@@ -151,6 +164,7 @@ def start_ucb(problem: Problem, radius: PerLane, ridge: PerLane, same_arm: str, 
         settings=UCBSettings(column, per_lane("radius", radius, lanes), must_differ(same_arm, problem), fit_column),
         info=FitInfo(np.zeros(lanes)),
         shape=_first_shape(dim, fit_column),
+        expansion=no_expansion(lanes, dim),
     )
 
 
@@ -227,6 +241,9 @@ def learn_ucb(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntAr
     fit = Fit(state.theta.copy(), state.whitener.copy(), state.gram.copy(), state.info.unconverged.copy())
     ridges = Ridges(state.settings.fit_ridge, state.settings.ridge)
     shape = state.shape
+    if not local and history.rounds > _EXACT_ROWS and int(history.live_statistics.n_rows.max()) > _EXACT_ROWS:
+        extend_widths(fit, duels.contrast)
+        return _follow_long(state, history)._replace(gram=fit.gram, whitener=fit.whitener)
     if local or shape.shape[1] == 0:
         refit_lanes(fit, duels.contrast, duel_counts(history), ridges, local)
     else:
@@ -240,6 +257,19 @@ def learn_ucb(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntAr
         info=FitInfo(fit.unconverged),
         shape=shape,
     )
+
+
+def _follow_long(state: UCBState, history: History) -> UCBState:
+    """The state with the fit to a long history: the mode of its expansion."""
+    statistics, known = history.live_statistics, state.expansion
+    lanes, dim = state.theta.shape
+    duels = Following(likelihood_from(statistics, np.ones(lanes)), state.settings.fit_ridge, statistics.newest, history.rounds)
+    seen = known.observations
+    if state.shape.shape[1] == dim and int(statistics.n_rows.max()) == _EXACT_ROWS + 1:
+        seen = history.rounds - 1  # the fit of the vote before is at hand, with its curvature
+    shape = state.shape if state.shape.shape[1] == dim else np.empty((lanes, dim, dim))
+    curvature, expansion = follow(Curvature(state.theta, shape, seen), known, duels)
+    return state._replace(history=history, theta=curvature.mode, shape=curvature.whitener, expansion=expansion)
 
 
 def expect_answers(state: UCBState, pending: Sequence[Duels], *, local: bool = False) -> UCBState:
@@ -261,7 +291,14 @@ def learn_ucb_many(state: UCBState, rounds: Iterable[Round], *, local: bool) -> 
         newest[says] = contrast[says]
     fit = Fit(state.theta.copy(), state.whitener.copy(), gram, state.info.unconverged.copy())
     refit_lanes(fit, newest, duel_counts(history), Ridges(state.settings.fit_ridge, state.settings.ridge), local)
-    return state._replace(history=history, theta=fit.theta, gram=fit.gram, whitener=fit.whitener, info=FitInfo(fit.unconverged))
+    return state._replace(
+        history=history,
+        theta=fit.theta,
+        gram=fit.gram,
+        whitener=fit.whitener,
+        info=FitInfo(fit.unconverged),
+        expansion=no_expansion(*fit.theta.shape),
+    )
 
 
 def report_ucb(state: UCBState) -> dict[str, FloatArray]:
@@ -315,6 +352,19 @@ def warn_of_many_pairs(policy: object, actions: FiniteActions) -> None:
             f"{name} looks at every pair of arms: with {actions.n_arms:,} arms of dimension {actions.dim} a round takes about "
             f"{seconds:.2g} seconds or more. Use FGTS, CoLSTIM or Foresight, whose cost grows with the arms and not with "
             f"their pairs, or offer {name} a shortlist.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_large_dim(policy: str, dim: int) -> None:
+    """Warn at the start of a run whose matrices of dim x dim make every round slow."""
+    milliseconds = _MS_PER_SQUARE * dim**2
+    if milliseconds >= _MS_TO_SAY:
+        warnings.warn(
+            f"{policy} keeps matrices of dim x dim: with dim {dim:,} a round takes about {milliseconds:.0f} ms, and "
+            f"{_SECONDS_PER_CUBE * dim**3:.0f} seconds each time that the votes have grown by a twentieth. Shorten the "
+            f"features, as with duelist.features.PrincipalComponents or ProductMap.",
             UserWarning,
             stacklevel=3,
         )
