@@ -181,10 +181,10 @@ class FullDisk(MemoryStore):
 
     full = False
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None, base: Row | None = None) -> None:
         if self.full:
             raise OSError("no space left on device")
-        super().commit(rows, snapshot)
+        super().commit(rows, snapshot, base)
 
 
 @pytest.mark.parametrize("snapshot_every", [2, 1000])

@@ -2,7 +2,8 @@
 
 Promises of every journal, whatever its backend:
 
-1. **Order.** Events have positions 1, 2, 3, ... without gaps. They are never changed, moved or removed.
+1. **Order.** Events have positions 1, 2, 3, ... without gaps. They are never changed or moved, and removed only by compaction: one
+   event of the kind `compacted`, which says what they added up to, takes the place of all up to its position.
 2. **Turns.** `transact(transaction)` calls the function with a `Turn` at the end of the log. No other transaction on the same
    journal, in any thread or process, runs between what a turn reads and what it appends.
 3. **Durability.** When `transact` returns, everything that its transaction appended survives a crash of the process and of the
@@ -34,6 +35,9 @@ class JournalClosedError(JournalError):
 
 class JournalDamagedError(JournalError):
     """What the journal holds is not what was written to it, or not a journal that this version reads."""
+
+
+COMPACTED = "compacted"  # the kind of the event that stands for all before it
 
 
 class JournalForkedError(JournalError):
@@ -113,6 +117,14 @@ class Turn(Protocol):
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot that was committed before this turn."""
 
+    def compact(self, body: dict[str, Any], blob: bytes) -> None:
+        """At the commit, let one `compacted` event take the place of all events up to `head`, and drop all snapshots.
+
+        Args:
+            body: the facts of that event.
+            blob: what all these events add up to.
+        """
+
 
 class Journal(Protocol):
     """An append-only log of events. See the promises at the top of this module."""
@@ -128,6 +140,12 @@ class Journal(Protocol):
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest durable snapshot, without waiting for a turn."""
+
+    def erase(self) -> None:
+        """Leave nothing in the file of events that were compacted away. It takes as long as writing all of it anew.
+
+        Without, what they held may be read from free pages of the file until something else is written there.
+        """
 
     @property
     def notes(self) -> tuple[str, ...]:

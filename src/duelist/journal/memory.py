@@ -19,19 +19,27 @@ class MemoryStore:
 
     def begin(self) -> int:
         """Nothing to open: there is one writer."""
-        return len(self._rows)
+        return self._rows[-1].position if self._rows else 0
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None, base: Row | None = None) -> None:
         """Append."""
         self._rows.extend(rows)
         self._snapshot = snapshot or self._snapshot
+        if base is not None:
+            self._rows = [base, *(row for row in self._rows if row.position > base.position)]
+            self._snapshot = None
+
+    def erase(self) -> None:
+        """Nothing is left of what was dropped."""
 
     def rollback(self) -> None:
         """Nothing to undo."""
 
     def rows(self, after: int, *, in_turn: bool) -> Iterator[Row]:  # noqa: ARG002 - a store's signature
         """Rows behind `after`."""
-        return iter(self._rows[max(after, 0) :])
+        rows = self._rows
+        start = max(after - rows[0].position + 1, 0) if rows else 0  # positions have no gaps, but need not begin at 1
+        return iter(rows[start:])
 
     def snapshot(self, *, in_turn: bool) -> Snapshot | None:  # noqa: ARG002 - a store's signature
         """The newest snapshot."""

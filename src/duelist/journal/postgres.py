@@ -100,7 +100,7 @@ class PostgresStore:
             raise JournalDamagedError(f"the journal {self._name!r} is no longer in the database. Restore it from a copy.")
         return int(row[0])
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None, base: Row | None = None) -> None:
         """Write the rows and wait for the server's disk."""
         with self._writer.cursor() as cursor:
             if rows:
@@ -118,7 +118,15 @@ class PostgresStore:
                     "(SELECT position FROM duelist_snapshots WHERE journal = %s ORDER BY position DESC LIMIT %s)",
                     (self._name, self._name, _KEPT_SNAPSHOTS),
                 )
+            if base:
+                for table in ("duelist_events", "duelist_snapshots"):
+                    cursor.execute(f"DELETE FROM {table} WHERE journal = %s AND position <= %s", (self._name, base.position))
+                cursor.execute("INSERT INTO duelist_events VALUES (%s, %s, %s, %s, %s, %s)", (self._name, *base))
             cursor.execute("COMMIT")
+
+    def erase(self) -> None:
+        """Free the rows that were dropped. The server's own log and its backups keep them as long as they are set up to."""
+        self._writer.execute("VACUUM duelist_events, duelist_snapshots")
 
     def rollback(self) -> None:
         """End the transaction, if there is one and the connection still stands."""

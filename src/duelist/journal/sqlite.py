@@ -100,7 +100,7 @@ class SQLiteStore:
         self._writer.execute("BEGIN IMMEDIATE")
         return int(self._writer.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None, base: Row | None = None) -> None:
         """Write the rows and wait for the disk."""
         self._writer.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
         if snapshot:
@@ -108,7 +108,19 @@ class SQLiteStore:
             self._writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", values)
             kept = "SELECT position FROM snapshots ORDER BY position DESC LIMIT ?"
             self._writer.execute(f"DELETE FROM snapshots WHERE position NOT IN ({kept})", (_KEPT_SNAPSHOTS,))
+        if base:
+            for table in ("events", "snapshots"):
+                self._writer.execute(f"DELETE FROM {table} WHERE position <= ?", (base.position,))
+            self._writer.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", base)
         self._writer.execute("COMMIT")
+
+    def erase(self) -> None:
+        """Write the file anew without its free pages, and empty the write-ahead log, which has what was there before."""
+        self._writer.execute("PRAGMA secure_delete = ON")
+        self._writer.execute("VACUUM")
+        busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise JournalError(f"another process has been reading {self._path.name} for {_PATIENCE:.0f} seconds")
 
     def rollback(self) -> None:
         """End the transaction, if there is one."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from duelist.core.errors import InvalidInputError
 from duelist.journal.base import (
+    COMPACTED,
     JournalClosedError,
     JournalDamagedError,
     JournalError,
@@ -51,8 +52,14 @@ class Store(Protocol):
     def begin(self) -> int:
         """Take the lock that keeps every other writer out, and return the position of the last event."""
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
-        """Append the rows and save the snapshot, all or nothing; return when they are durable."""
+    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None, base: Row | None = None) -> None:
+        """Append the rows and save the snapshot, all or nothing; return when they are durable.
+
+        In the same commit `base` takes the place of all rows up to its position, and of all snapshots up to there.
+        """
+
+    def erase(self) -> None:
+        """Leave nothing of what earlier commits dropped, as far as the backend can."""
 
     def rollback(self) -> None:
         """Release the lock without a change. Never raises."""
@@ -75,6 +82,7 @@ class GroupedTurn:
         failures: failed commits of this journal object so far.
         rows: what is to be committed.
         snapshot: what is to be saved with it.
+        base: what is to take the place of all rows up to its position.
     """
 
     def __init__(self, store: Store, head: int, failures: int) -> None:
@@ -82,6 +90,7 @@ class GroupedTurn:
         self.head, self.failures = head, failures
         self.rows: list[Row] = []
         self.snapshot: Snapshot | None = None
+        self.base: Row | None = None
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The events behind `after`."""
@@ -92,14 +101,15 @@ class GroupedTurn:
 
     def append(self, kind: str, body: dict[str, Any], blob: bytes = b"") -> int:
         """Append an event."""
-        try:
-            text = _json_text(body)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"the body of an event must be JSON values; got {body!r} ({error}).") from error
         position = self.head + 1
-        self.rows.append(Row(position, kind, text, bytes(blob), checksum(position, kind, text, blob)))
+        self.rows.append(_row(position, kind, body, blob))
         self.head = position
         return position
+
+    def compact(self, body: dict[str, Any], blob: bytes) -> None:
+        """Let one event take the place of all up to `head`."""
+        if self.head:
+            self.base, self.snapshot = _row(self.head, COMPACTED, body, blob), None
 
     def save_snapshot(self, data: bytes) -> None:
         """Save a snapshot of the state at `head`."""
@@ -109,14 +119,14 @@ class GroupedTurn:
         """The newest snapshot that was committed before this turn."""
         return self._store.snapshot(in_turn=True)
 
-    def back_to(self, n_rows: int, snapshot: Snapshot | None) -> None:
+    def back_to(self, n_rows: int, snapshot: Snapshot | None, base: Row | None) -> None:
         """Drop what one transaction appended."""
         del self.rows[n_rows:]
-        self.head, self.snapshot = self._stored_head + n_rows, snapshot
+        self.head, self.snapshot, self.base = self._stored_head + n_rows, snapshot, base
 
 
 class _Job(NamedTuple):
-    transaction: Callable[[Turn], Any]
+    transaction: Callable[[Turn], Any] | None  # None to erase what was dropped
     future: Future[Any]
 
 
@@ -135,8 +145,11 @@ class GroupedJournal:
 
     def submit(self, transaction: Callable[[Turn], Result]) -> Future[Result]:
         """Run a transaction when its turn comes; the future is done when what it appended is durable."""
+        return self._submit(transaction)
+
+    def _submit(self, transaction: Callable[[Turn], Any] | None) -> Future[Any]:
         check_process(self._process)
-        future: Future[Result] = Future()
+        future: Future[Any] = Future()
         with self._closing:
             if self._closed:
                 raise JournalClosedError("the journal is closed; nothing was appended. Open it again.")
@@ -148,6 +161,10 @@ class GroupedJournal:
         if threading.current_thread() is self._writer:
             raise JournalError("a transaction must not wait for another of the same journal. Use the turn it was given.")
         return self.submit(transaction).result()
+
+    def erase(self) -> None:
+        """Leave nothing of what was compacted away."""
+        self._submit(None).result()
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The durable events behind position `after`."""
@@ -190,8 +207,21 @@ class GroupedJournal:
                 group.append(self._jobs.get())
             last = None in group
             jobs = [job for job in group if job is not None and job.future.set_running_or_notify_cancel()]
-            if jobs:
-                self._run(jobs)
+            erasing = [job for job in jobs if job.transaction is None]
+            if len(jobs) > len(erasing):
+                self._run([job for job in jobs if job.transaction is not None])
+            for job in erasing:
+                self._erase(job.future)
+
+    def _erase(self, future: Future[None]) -> None:
+        try:
+            self._store.erase()
+        except Exception as error:
+            failure = JournalError(f"what was dropped from the journal is not erased yet ({error}). Compact it again.")
+            failure.__cause__ = error
+            future.set_exception(failure)
+        else:
+            future.set_result(None)
 
     def _run(self, jobs: list[_Job]) -> None:
         """Run a group of transactions, commit them together, and answer their callers when that is durable."""
@@ -199,14 +229,14 @@ class GroupedJournal:
         try:
             turn = GroupedTurn(self._store, self._store.begin(), self._failures)
             for job in jobs:
-                n_rows, snapshot = len(turn.rows), turn.snapshot
+                n_rows, snapshot, base = len(turn.rows), turn.snapshot, turn.base
                 try:
-                    answered.append((job.future, job.transaction(turn)))
+                    answered.append((job.future, job.transaction(turn) if job.transaction else None))
                 except BaseException as error:  # every error belongs to the caller and must not end the writer
-                    turn.back_to(n_rows, snapshot)
+                    turn.back_to(n_rows, snapshot, base)
                     job.future.set_exception(error)
-            if turn.rows or turn.snapshot:
-                self._store.commit(turn.rows, turn.snapshot)
+            if turn.rows or turn.snapshot or turn.base:
+                self._store.commit(turn.rows, turn.snapshot, turn.base)
             else:
                 self._store.rollback()
         except Exception as error:
@@ -231,7 +261,8 @@ def checked(rows: Iterator[Row], after: int) -> Iterator[Record]:
     """Records of the rows, refusing gaps and damage."""
     expected = after
     for row in rows:
-        expected += 1
+        # The event that stands for all before it is where the log begins, wherever a reader was.
+        expected = row.position if row.kind == COMPACTED and row.position > after else expected + 1
         if row.position != expected:
             raise JournalDamagedError(
                 f"expected event {expected} next; got event {row.position}. Restore the journal from a copy."
@@ -239,6 +270,14 @@ def checked(rows: Iterator[Row], after: int) -> Iterator[Record]:
         if checksum(row.position, row.kind, row.body, row.blob) != row.checksum:
             raise JournalDamagedError(f"event {row.position} is not what was written. Restore the journal from a copy.")
         yield _record(row)
+
+
+def _row(position: int, kind: str, body: dict[str, Any], blob: bytes) -> Row:
+    try:
+        text = _json_text(body)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"the body of an event must be JSON values; got {body!r} ({error}).") from error
+    return Row(position, kind, text, bytes(blob), checksum(position, kind, text, blob))
 
 
 def _record(row: Row) -> Record:

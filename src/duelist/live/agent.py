@@ -26,6 +26,7 @@ from duelist.live.beliefs import (
     potential_of_lane,
     predict_rows,
     rank_rows,
+    running_draws,
     votes_of,
     win_probability,
 )
@@ -57,8 +58,9 @@ class Agent(LiveAgent[Duels, Duel]):
         max_pending: how many duels may wait for an answer. One more drops the oldest: its answer is then refused.
         journal: where to keep everything, for example `SQLiteJournal("votes.db")`; None for memory only. The caller closes it.
         snapshot_every: events on the journal between two snapshots: fewer make restarts faster and the journal larger.
-        keep_votes: in memory, whether to keep what was asked and told, so that `forget` and `change_policy` work; False saves
-            16 dim + 700 bytes per duel, and the action sets that the policy reads. A journal keeps it anyway.
+        keep_votes: whether to keep what was asked and told, so that `forget` and `change_policy` work. False saves, in memory,
+            16 dim + 700 bytes per duel and the action sets that the policy reads; a journal is then compacted where it would
+            get a snapshot. With `FGTS(sampler="online")` neither memory nor file grows with the votes.
 
     Example:
         >>> import duelist
@@ -144,6 +146,7 @@ class Agent(LiveAgent[Duels, Duel]):
             raise UnknownDuelError(
                 f"duel {number} has no answer that could be forgotten. Use skip for one that will have none."
             )
+        self._check_votes_kept("forget")
         self._beliefs.clear()
         if self._replica is not None:
             return self._replica.commit(Forget(selection))
@@ -157,6 +160,7 @@ class Agent(LiveAgent[Duels, Duel]):
         the old one did not is taken from the pairs that were shown, as with imported votes.
         """
         self._check_policy(policy)
+        self._check_votes_kept("change the policy")
         self._beliefs.clear()
         if self._replica is not None:
             self._replica.commit(ChangePolicy(policy))
@@ -208,7 +212,18 @@ class Agent(LiveAgent[Duels, Duel]):
         first, second, share = check_vector("a", a, self.dim), check_vector("b", b, self.dim), check_level(level)
         return win_probability(self._draws(), first, second, share)
 
+    def _check_votes_kept(self, verb: str) -> None:
+        if not self._keep_votes or (self._replica is None and self._memory.log is None):
+            raise InvalidInputError(
+                f"this agent cannot {verb}: it did not keep what it was asked and told. Make it with keep_votes=True, in memory "
+                f"or on a journal. (A file of version 0.1.0, or one saved by an agent on a journal, does not hold it.)"
+            )
+
     def _draws(self) -> Draws:
+        known = self._read(lambda state: running_draws(cast(LiveLane, state.lane), state.rounds))
+        if known is not None:
+            return known
+
         def count(state: AgentState[Duels, Duel]) -> tuple[int, float]:
             votes = votes_of(cast(LiveLane, state.lane))
             return votes.rounds, votes.effective_rounds
@@ -230,4 +245,7 @@ class Agent(LiveAgent[Duels, Duel]):
         check_methods(policy, "FGTS()", ("start", "choose", "learn", "report", "pair_probability"))
 
     def _new_state(self, policy: Policy[Any], problem: Problem, seed: int, max_pending: int, keep_votes: bool) -> DuelState:
-        return DuelState(LiveLane(policy, problem, seed=seed, keep_votes=True), max_pending, keep_votes=keep_votes)
+        lane = LiveLane(policy, problem, seed=seed, keep_votes=True)
+        if not self._keep_votes and policy.running_belief(lane.state) is not None:
+            lane.votes = None  # what is believed is in the policy's own Gaussian
+        return DuelState(lane, max_pending, keep_votes=keep_votes)

@@ -10,9 +10,11 @@ The rule of replay. A state is a deterministic fold over these events, and an un
     imported   votes                                              votes from elsewhere, in the blob
     forgot     duel, voter, since, until                          takes votes back
     policy     policy                                             goes over to another policy
+    compacted  what opened says, and the state in the blob        stands for every event up to it; those are gone
 
-The last two change the past: the state is folded again from the first event on, without the votes that any later event takes
-back (their duels count as skipped) and with the latest policy.
+`forgot` and `policy` change the past: the state is folded again from the first event on, without the votes that any later event
+takes back (their duels count as skipped) and with the latest policy. What was compacted away is past change: its votes cannot be
+taken back, nor learnt by another policy.
 
 The content of an action set is in the blob of the first `asked` event that offers it: its first `set_bytes` bytes. Version
 0.1.0 wrote it as an event of its own, `set`, and an event `snapshot` after which every set was written again; both are read.
@@ -29,11 +31,13 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple
 
+import numpy as np
+
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.arrays import NewestWithin
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
 from duelist.core.serialize import from_bytes, to_bytes
-from duelist.journal.base import Event, Record
+from duelist.journal.base import COMPACTED, Event, Record
 from duelist.journal.replica import Fold
 from duelist.live.agent_state import SKIPPED, AgentState, Asked, Shown
 from duelist.live.pending import from_blob, to_blob
@@ -56,6 +60,9 @@ class LoggedState(Generic[Shown, Asked]):
         offered: action sets whose content need not be written again, by digest: the latest 64, or `SET_MEMORY` bytes of them.
         version: version of duelist that wrote the latest `opened` event.
         opened_at: position of that event.
+        fixed: duels below this number ended before the journal was compacted, and cannot be taken back, unless they are in
+            `open_then`.
+        open_then: numbers of the duels that waited for an answer when it was.
     """
 
     def __init__(self, agent: AgentState[Shown, Asked]) -> None:
@@ -63,6 +70,11 @@ class LoggedState(Generic[Shown, Asked]):
         # Version 0.1.0 counted sets only; an `opened` event says from where on bytes count too.
         self.offered = NewestWithin[str, ActionSet](limit=OFFERED_SETS, most_bytes=None)
         self.version, self.opened_at = "", 0
+        self.fixed, self.open_then = 0, frozenset[int]()
+
+    def is_fixed(self, number: int) -> bool:
+        """Whether a duel ended before the journal was compacted."""
+        return number < self.fixed and number not in self.open_then
 
     def offer(self, digest: str, actions: ActionSet) -> None:
         """Remember a set that is in the journal."""
@@ -93,17 +105,27 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
 
     def rewrites(self, record: Record) -> bool:
         """Whether an event changes what earlier ones mean."""
-        return record.kind in ("forgot", "policy")
+        return record.kind in ("forgot", "policy", COMPACTED)
+
+    def base(self, state: LoggedState[Shown, Asked], position: int) -> tuple[dict[str, Any], bytes]:
+        """Body and blob of an event that stands for all up to that position."""
+        agent = state.agent
+        state.fixed, state.open_then, state.opened_at = len(agent.endings), frozenset(agent.pending), position
+        said = {"version": state.version, "agent": agent.token, "set_memory": state.offered.most_bytes}
+        return {**identity_of(agent), **said}, self.dump(state)
 
     def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> LoggedState[Shown, Asked]:
         """The state after `last`, which changes the past, from all events up to it."""
         later, policy, changed_at = [], None, 0
+        state: LoggedState[Shown, Asked] | None = None
         for record in records():
+            if record.kind == COMPACTED:
+                state = self.load(record.blob)
             if record.position <= last.position and record.kind == "forgot":
                 later.append((record.position, Selection(**record.body["votes"])))
             if record.position <= last.position and record.kind == "policy":
                 policy, changed_at, self._policy_changed = self._policy_of(record), record.position, True
-        state = self.new(policy)
+        state = state or self.new(policy)
         for record in records():
             if record.position > last.position:
                 break
@@ -158,6 +180,8 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
                 "opened_at": state.opened_at,
                 "offered": list(state.offered.values()),
                 "set_memory": state.offered.most_bytes,
+                "fixed": state.fixed,
+                "open_then": np.array(sorted(state.open_then), dtype=np.int64),
                 "lane": state.agent.to_saved(),
             }
         )
@@ -175,6 +199,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             state.version, state.opened_at = saved["version"], saved["opened_at"]
             state.agent.token = saved.get("token", "")
             state.remember(saved.get("set_memory"))
+            state.fixed, state.open_then = saved.get("fixed", 0), frozenset(np.asarray(saved.get("open_then", [])).tolist())
             for actions in saved.get("offered", []):
                 state.offer(actions.digest.hex(), actions)
         except _BROKEN as error:
@@ -204,7 +229,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
 
     def check_opened(self, record: Record, read: Callable[[], Iterator[Record]] | None) -> None:
         """Refuse a journal of another agent, or of something else. `read` gives all events: the policy may have changed."""
-        if record.kind != "opened":
+        if record.kind not in ("opened", COMPACTED):
             raise SavedStateError(
                 f"event {record.position} of the journal is {record.kind!r}, which an agent did not write. Use another journal."
             )
@@ -321,6 +346,12 @@ class Forget(NamedTuple):
 
     def decide(self, state: LoggedState[Any, Any], at: int) -> Event:  # noqa: ARG002
         """A `forgot` event."""
+        number = self.selection.duel
+        if number is not None and state.is_fixed(number):
+            raise InvalidInputError(
+                f"the answer to duel {number} cannot be taken back: the journal was compacted since. Only what it taught is "
+                f"left, together with all other answers up to there."
+            )
         return Event("forgot", {"votes": self.selection._asdict(), "rounds": state.agent.rounds})
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> int:
@@ -335,6 +366,11 @@ class ChangePolicy(NamedTuple):
 
     def decide(self, state: LoggedState[Any, Any], at: int) -> Event:  # noqa: ARG002
         """A `policy` event."""
+        if state.fixed:
+            raise InvalidInputError(
+                f"this agent cannot change its policy: its journal was compacted, and the answers to the first {state.fixed} "
+                f"duels, from which another policy would have to learn, are gone. Make a new agent on another journal."
+            )
         written = describe_policy(self.policy)
         if written is None:
             raise InvalidInputError(

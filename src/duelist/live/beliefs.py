@@ -119,6 +119,16 @@ def votes_of(lane: LiveLane) -> History:
     return history
 
 
+def running_draws(lane: LiveLane, rounds: int) -> Draws | None:
+    """Draws from the Gaussian that is all a lane keeps of its votes; None where it keeps the votes themselves."""
+    belief = None if lane.votes is not None else lane.policy.running_belief(lane.state)
+    if belief is None:
+        return None
+    (mean,), (whitener,) = belief
+    noise = lane.streams.generator("running belief", 0, rounds).standard_normal((N_DRAWS, lane.dim))
+    return Draws(mean + noise @ whitener, rounds, 0)
+
+
 def potential_of_lane(lane: LiveLane) -> LinearPotential:
     """-log of the posterior given all that a lane has learnt: prior and likelihood, no tilt. It stays what it is."""
     history = votes_of(lane)

@@ -73,6 +73,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         def new_state(another: Any = None) -> AgentState[Shown, Asked]:
             return self._new_state(another or policy, problem, seed, max_pending, keep_votes and journal is None)
 
+        self._keep_votes = keep_votes
         self._lock = threading.RLock()
         self._sets = NewestWithin[bytes, FiniteActions](limit=OFFERED_SETS, most_bytes=SET_MEMORY)
         self._beliefs = Beliefs(seed)
@@ -91,7 +92,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         for first in journal.read():
             fold.check_opened(first, journal.read)
             break
-        replica = Replica(journal, fold, snapshot_every=snapshot_every, growth=_GROWTH)
+        replica = Replica(journal, fold, snapshot_every=snapshot_every, growth=_GROWTH, keep_events=self._keep_votes)
         fold.check_policy(replica.state.agent.lane.policy)
         replica.commit(Open(identity))
         return replica
@@ -150,6 +151,19 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         """Take in what other processes put on the journal. Asking and telling do so by themselves."""
         if self._replica is not None:
             self._replica.refresh()
+
+    def compact(self) -> None:
+        """Drop the past and keep what was learnt from it: on a journal, one event takes the place of all events so far.
+
+        Nothing is left of them in the file: no features, no answers, no voter's name. What was told before can no longer be
+        taken back, nor learnt by another policy; what waits for an answer still waits. It writes the file anew, so call it when
+        nobody minds waiting. In memory, what is kept for `forget` is dropped, and no more is kept.
+        """
+        if self._replica is not None:
+            self._replica.compact()
+            return
+        with self._lock:
+            self._memory.log = None
 
     def report(self) -> dict[str, float]:
         """Human-readable numbers: how much was asked, learnt and is pending, and how the policy is doing."""
