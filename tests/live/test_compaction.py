@@ -151,7 +151,8 @@ def test_a_journal_that_keeps_no_votes_does_not_grow(tmp_path: Path) -> None:
     """With fresh features in every duel: twice as many duels leave a file of the same size, and the same number of events."""
     rng = np.random.default_rng(0)
     sizes, events = [], []
-    policy, settings = FGTS(sampler="online"), {"dim": 4, "seed": 0, "snapshot_every": 20, "keep_votes": False}
+    policy = FGTS(sampler="online")
+    settings: dict[str, Any] = {"dim": 4, "seed": 0, "snapshot_every": 20, "keep_votes": False}
     for _ in range(3):
         with SQLiteJournal(tmp_path / "votes.db") as journal:
             agent = Agent(policy, **settings, journal=journal)
@@ -175,7 +176,7 @@ def test_a_running_belief_takes_late_answers_and_agrees_with_the_posterior_of_al
     theta, arms = np.array([1.0, -0.5, 0.5, 0.0]), rng.standard_normal((200, 6, 4))
     bounded = Agent(FGTS(sampler="online", alpha=0.0), dim=4, seed=0, keep_votes=False)
     exact = Agent(FGTS(sampler="online", alpha=0.0), dim=4, seed=0)
-    waiting: list[tuple[Any, str]] = []
+    waiting: list[tuple[int, Any]] = []
     assert bounded.predict(np.eye(4)).is_prior
     for offered in np.tile(arms, (3, 1, 1)):
         duel, same = bounded.choose(offered), exact.choose(offered)

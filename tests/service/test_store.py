@@ -125,10 +125,10 @@ class FullDisk(MemoryStore):
 
     full = False
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None, base: Row | None = None) -> None:
         if self.full:
             raise OSError("no space left on device")
-        super().commit(rows, snapshot)
+        super().commit(rows, snapshot, base)
 
 
 def test_when_the_disk_is_full_nothing_is_acknowledged_and_memory_goes_back() -> None:

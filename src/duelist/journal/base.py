@@ -2,8 +2,8 @@
 
 Promises of every journal, whatever its backend:
 
-1. **Order.** Events have positions 1, 2, 3, ... without gaps. They are never changed or moved, and removed only by compaction: one
-   event of the kind `compacted`, which says what they added up to, takes the place of all up to its position.
+1. **Order.** Events have positions 1, 2, 3, ... without gaps. They are never changed or moved, and only
+   compaction removes them: one event of the kind `compacted`, with what they add up to, takes the place of all up to it.
 2. **Turns.** `transact(transaction)` calls the function with a `Turn` at the end of the log. No other transaction on the same
    journal, in any thread or process, runs between what a turn reads and what it appends.
 3. **Durability.** When `transact` returns, everything that its transaction appended survives a crash of the process and of the

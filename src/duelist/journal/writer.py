@@ -101,15 +101,21 @@ class GroupedTurn:
 
     def append(self, kind: str, body: dict[str, Any], blob: bytes = b"") -> int:
         """Append an event."""
+        try:
+            text = _json_text(body)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"the body of an event must be JSON values; got {body!r} ({error}).") from error
         position = self.head + 1
-        self.rows.append(_row(position, kind, body, blob))
+        self.rows.append(Row(position, kind, text, bytes(blob), checksum(position, kind, text, blob)))
         self.head = position
         return position
 
     def compact(self, body: dict[str, Any], blob: bytes) -> None:
         """Let one event take the place of all up to `head`."""
         if self.head:
-            self.base, self.snapshot = _row(self.head, COMPACTED, body, blob), None
+            self.head -= 1  # it takes the place of the last event
+            self.append(COMPACTED, body, blob)
+            self.base, self.snapshot = self.rows.pop(), None
 
     def save_snapshot(self, data: bytes) -> None:
         """Save a snapshot of the state at `head`."""
@@ -126,8 +132,12 @@ class GroupedTurn:
 
 
 class _Job(NamedTuple):
-    transaction: Callable[[Turn], Any] | None  # None to erase what was dropped
+    transaction: Callable[[Turn], Any]
     future: Future[Any]
+
+
+def _erase(turn: Turn) -> None:
+    """Stands in the queue for erasing what was dropped, which is no transaction."""
 
 
 class GroupedJournal:
@@ -145,11 +155,8 @@ class GroupedJournal:
 
     def submit(self, transaction: Callable[[Turn], Result]) -> Future[Result]:
         """Run a transaction when its turn comes; the future is done when what it appended is durable."""
-        return self._submit(transaction)
-
-    def _submit(self, transaction: Callable[[Turn], Any] | None) -> Future[Any]:
         check_process(self._process)
-        future: Future[Any] = Future()
+        future: Future[Result] = Future()
         with self._closing:
             if self._closed:
                 raise JournalClosedError("the journal is closed; nothing was appended. Open it again.")
@@ -164,7 +171,7 @@ class GroupedJournal:
 
     def erase(self) -> None:
         """Leave nothing of what was compacted away."""
-        self._submit(None).result()
+        self.submit(_erase).result()
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The durable events behind position `after`."""
@@ -207,9 +214,9 @@ class GroupedJournal:
                 group.append(self._jobs.get())
             last = None in group
             jobs = [job for job in group if job is not None and job.future.set_running_or_notify_cancel()]
-            erasing = [job for job in jobs if job.transaction is None]
+            erasing = [job for job in jobs if job.transaction is _erase]
             if len(jobs) > len(erasing):
-                self._run([job for job in jobs if job.transaction is not None])
+                self._run([job for job in jobs if job.transaction is not _erase])
             for job in erasing:
                 self._erase(job.future)
 
@@ -231,7 +238,7 @@ class GroupedJournal:
             for job in jobs:
                 n_rows, snapshot, base = len(turn.rows), turn.snapshot, turn.base
                 try:
-                    answered.append((job.future, job.transaction(turn) if job.transaction else None))
+                    answered.append((job.future, job.transaction(turn)))
                 except BaseException as error:  # every error belongs to the caller and must not end the writer
                     turn.back_to(n_rows, snapshot, base)
                     job.future.set_exception(error)
@@ -270,14 +277,6 @@ def checked(rows: Iterator[Row], after: int) -> Iterator[Record]:
         if checksum(row.position, row.kind, row.body, row.blob) != row.checksum:
             raise JournalDamagedError(f"event {row.position} is not what was written. Restore the journal from a copy.")
         yield _record(row)
-
-
-def _row(position: int, kind: str, body: dict[str, Any], blob: bytes) -> Row:
-    try:
-        text = _json_text(body)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"the body of an event must be JSON values; got {body!r} ({error}).") from error
-    return Row(position, kind, text, bytes(blob), checksum(position, kind, text, blob))
 
 
 def _record(row: Row) -> Record:

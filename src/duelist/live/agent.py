@@ -215,8 +215,8 @@ class Agent(LiveAgent[Duels, Duel]):
     def _check_votes_kept(self, verb: str) -> None:
         if not self._keep_votes or (self._replica is None and self._memory.log is None):
             raise InvalidInputError(
-                f"this agent cannot {verb}: it did not keep what it was asked and told. Make it with keep_votes=True, in memory "
-                f"or on a journal. (A file of version 0.1.0, or one saved by an agent on a journal, does not hold it.)"
+                f"this agent cannot {verb}: it did not keep what it was asked and told. Make it with keep_votes=True, in "
+                f"memory or on a journal. (A file of version 0.1.0, or one saved by an agent on a journal, does not hold it.)"
             )
 
     def _draws(self) -> Draws:

@@ -13,8 +13,8 @@ The rule of replay. A state is a deterministic fold over these events, and an un
     compacted  what opened says, and the state in the blob        stands for every event up to it; those are gone
 
 `forgot` and `policy` change the past: the state is folded again from the first event on, without the votes that any later event
-takes back (their duels count as skipped) and with the latest policy. What was compacted away is past change: its votes cannot be
-taken back, nor learnt by another policy.
+takes back (their duels count as skipped) and with the latest policy. What was compacted away stays as it is: its votes can
+no longer be taken back, nor be learnt by another policy.
 
 The content of an action set is in the blob of the first `asked` event that offers it: its first `set_bytes` bytes. Version
 0.1.0 wrote it as an event of its own, `set`, and an event `snapshot` after which every set was written again; both are read.
