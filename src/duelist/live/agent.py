@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -92,6 +93,12 @@ class Agent(LiveAgent[Duels, Duel]):
             time: when, in seconds of any clock, so that `forget(since=..., until=...)` finds it.
         """
         self._tell(duel, winner, voter, time)
+
+    async def learn_async(
+        self, duel: Duel | int, winner: Winner, *, voter: str | None = None, time: float | None = None
+    ) -> None:
+        """`learn` in a thread, for code that must not block. The vote is learnt even where waiting for it is cancelled."""
+        await asyncio.shield(asyncio.to_thread(self._tell, duel, winner, voter, time))
 
     def import_votes(
         self,

@@ -50,11 +50,14 @@ class Beliefs:
 
     Args:
         seed: names the random numbers.
+
+    Attributes:
+        lock: held while draws are renewed.
     """
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._ensemble: Ensemble | None = None
         self._theta = np.empty((0, 0))
 
@@ -67,7 +70,7 @@ class Beliefs:
             dim: length of theta; other draws than that are thrown away.
             memory: what all votes add up to; less than their number where old ones are forgotten.
         """
-        with self._lock:
+        with self.lock:
             known = self._ensemble
             if known is not None and known.whitened.shape[1] == dim:
                 votes = known.curvature.observations
@@ -82,7 +85,7 @@ class Beliefs:
 
     def clear(self) -> None:
         """Draw from scratch the next time: what was learnt is no longer what it was."""
-        with self._lock:
+        with self.lock:
             self._ensemble = None
 
     def to_saved(self) -> Ensemble | None:
@@ -91,7 +94,7 @@ class Beliefs:
 
     def restore(self, saved: Ensemble | None) -> None:
         """Go on from `to_saved`."""
-        with self._lock:
+        with self.lock:
             self._ensemble = None
             if saved is not None:
                 self._keep(saved)

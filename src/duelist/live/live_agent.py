@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import os
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +80,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         self._lock = threading.RLock()
         self._sets = NewestWithin[bytes, FiniteActions](limit=OFFERED_SETS, most_bytes=SET_MEMORY)
         self._beliefs = Beliefs(seed)
+        _let_survive_forks(self)
         self._memory = new_state()
         self._memory.token = new_token()
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
@@ -138,6 +142,29 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             return question
         with self._lock:
             return self._memory.ask(actions)
+
+    async def choose_async(self, features: npt.ArrayLike | ActionSet) -> Asked:
+        """`choose` for code that must not block: it runs in a thread. Cancelled, it skips its question when that comes.
+
+        Args:
+            features: as in `choose`.
+        """
+        loop = asyncio.get_running_loop()
+        started = loop.run_in_executor(None, self.choose, features)
+
+        def take_back(done: asyncio.Future[Asked]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                loop.run_in_executor(None, self.skip, done.result())
+
+        try:
+            return await asyncio.shield(started)
+        except asyncio.CancelledError:
+            started.add_done_callback(take_back)
+            raise
+
+    async def skip_async(self, question: Asked | int) -> None:
+        """`skip` in a thread."""
+        await asyncio.shield(asyncio.to_thread(self.skip, question))
 
     def skip(self, question: Asked | int) -> None:
         """Say that there will be no answer. Nothing is learnt."""
@@ -212,6 +239,12 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             ) from error
         return agent
 
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInputError(
+            f"a {type(self).__name__} cannot be sent to another process as it is. Let it save a file and load that there, or "
+            f"make an agent there on the same journal."
+        )
+
     def _tell(self, question: Asked | int, answer: Any, voter: str | None = None, time: float | None = None) -> None:
         """On a journal the same answer again is no news; in memory telling twice is an error."""
         if not isinstance(voter, str | None):
@@ -244,6 +277,31 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
                 known = FiniteActions(array)
                 self._sets.add(digest, known, known.features.nbytes)
             return known
+
+
+_agents: weakref.WeakSet[LiveAgent[Any, Any]] | None = None
+
+
+def _let_survive_forks(agent: LiveAgent[Any, Any]) -> None:
+    """Have every fork wait until nobody is half way through a change of this agent: the child finds it whole and free."""
+    global _agents  # a fork concerns the whole process, as do the hooks that Python calls then
+    if _agents is None and hasattr(os, "register_at_fork"):
+        _agents = weakref.WeakSet()
+        held: list[Any] = []
+
+        def hold() -> None:
+            # As in `Agent.predict`: beliefs first, then the agent.
+            held.extend(lock for one in _agents or () for lock in (one._beliefs.lock, one._lock))
+            for lock in held:
+                lock.acquire()
+
+        def let_go() -> None:
+            while held:
+                held.pop().release()
+
+        os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)
+    if _agents is not None:
+        _agents.add(agent)
 
 
 def check_methods(policy: object, example: str, methods: tuple[str, ...]) -> None:

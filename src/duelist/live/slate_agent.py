@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -157,7 +158,13 @@ class SlateAgent(LiveAgent[Slates, Slate]):
         return policy
 
     def learn(
-        self, slate: Slate | int, winner: int | Literal["tie"] | None = None, *, ranking: Sequence[int] | None = None
+        self,
+        slate: Slate | int,
+        winner: int | Literal["tie"] | None = None,
+        *,
+        ranking: Sequence[int] | None = None,
+        voter: str | None = None,
+        time: float | None = None,
     ) -> None:
         """Learn which candidate won, or how they rank.
 
@@ -165,10 +172,22 @@ class SlateAgent(LiveAgent[Slates, Slate]):
             slate: what `choose` returned, or its id.
             winner: the row of the winner, one of `slate.rows`; or "tie", where the policy has a model of ties.
             ranking: instead of the winner, rows from the best on: all of the slate, or the best few.
+            voter: who answered, so that `forget(voter=...)` finds it.
+            time: when, in seconds of any clock, so that `forget(since=..., until=...)` finds it.
         """
-        if (winner is None) == (ranking is None):
-            raise InvalidInputError(f"give either winner or ranking; got winner={winner!r} and ranking={ranking!r}.")
-        self._tell(slate, ranking if winner is None else winner)
+        self._tell(slate, _answer(winner, ranking), voter, time)
+
+    async def learn_async(
+        self,
+        slate: Slate | int,
+        winner: int | Literal["tie"] | None = None,
+        *,
+        ranking: Sequence[int] | None = None,
+        voter: str | None = None,
+        time: float | None = None,
+    ) -> None:
+        """`learn` in a thread, for code that must not block. The answer is learnt even where waiting for it is cancelled."""
+        await asyncio.shield(asyncio.to_thread(self._tell, slate, _answer(winner, ranking), voter, time))
 
     def _check_policy(self, policy: Any) -> None:
         check_methods(policy, "ListwiseFGTS()", ("start", "choose", "learn", "report"))
@@ -187,3 +206,10 @@ class SlateAgent(LiveAgent[Slates, Slate]):
         keep_votes: bool,  # noqa: ARG002 - votes on slates cannot be taken back
     ) -> AgentState[Slates, Slate]:
         return AgentState(SlateKind(Lane(policy, problem, seed=seed), policy), max_pending)
+
+
+def _answer(winner: int | Literal["tie"] | None, ranking: Sequence[int] | None) -> Ranking:
+    answer = ranking if winner is None else winner
+    if answer is None or (winner is not None and ranking is not None):
+        raise InvalidInputError(f"give either winner or ranking; got winner={winner!r} and ranking={ranking!r}.")
+    return answer
