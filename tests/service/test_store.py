@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from duelist.journal.base import JournalError, Snapshot
+from duelist.journal.base import JournalError
 from duelist.journal.memory import MemoryJournal, MemoryStore
 from duelist.journal.sqlite import SQLiteJournal
-from duelist.journal.writer import GroupedJournal, Row
+from duelist.journal.writer import GroupedJournal, Row, Saved
 from duelist.service.arena.commands import AddItems, Arenas, Ask, Asked, Tell
 from duelist.service.arena.events import Event
 from duelist.service.arena.items import Item
@@ -125,10 +125,10 @@ class FullDisk(MemoryStore):
 
     full = False
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None, base: Row | None = None) -> None:
+    def commit(self, rows: Sequence[Row], saved: Saved) -> None:
         if self.full:
             raise OSError("no space left on device")
-        super().commit(rows, snapshot, base)
+        super().commit(rows, saved)
 
 
 def test_when_the_disk_is_full_nothing_is_acknowledged_and_memory_goes_back() -> None:

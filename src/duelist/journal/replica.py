@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -60,6 +60,14 @@ class RewritingFold(Protocol[Rewritten]):
 
     def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> Rewritten:
         """The state after `last`, which changes the past, from all events up to it; `records` gives all, again at each call."""
+        ...
+
+    def dump_in_pieces(self, state: Any, saved: Collection[str]) -> tuple[bytes, Mapping[str, bytes], Collection[str]]:
+        """A snapshot apart from what does not change, the pieces of that which are not saved yet, and the names of all."""
+        ...
+
+    def load_from_pieces(self, data: bytes, piece: Callable[[str], bytes | None]) -> Rewritten:
+        """The state of such a snapshot."""
         ...
 
     def base(self, state: Any, position: int) -> tuple[dict[str, Any], bytes]:
@@ -131,6 +139,7 @@ class Replica(Generic[State]):
         self._state = fold.new()
         self._position = self._snapshot_position = 0
         self._broken = True  # the state is not that of `position`: build it again
+        self._pieces: Collection[str] = frozenset()  # those that are known to be saved
         self._failures = 0
         self._events = self._replayed = self._snapshots = self._rebuilt = 0
         self._unsaved = ""
@@ -242,20 +251,31 @@ class Replica(Generic[State]):
     def _rebuild(self, turn: Turn) -> None:
         self._broken = True
         snapshot, state, position = turn.latest_snapshot(), None, 0
+        read: set[str] = set()
+
+        def piece(name: str) -> bytes | None:
+            read.add(name)
+            return turn.piece(name)
+
         if snapshot is not None:
             # A snapshot is a cache: one that this version cannot read is left alone, and the whole journal replayed instead.
             with contextlib.suppress(SavedStateError):
-                state, position = self._fold.load(snapshot.data), snapshot.position
+                load = self._rewriting
+                state = load.load_from_pieces(snapshot.data, piece) if load else self._fold.load(snapshot.data)
+                position = snapshot.position
         self._state = self._fold.new() if state is None else state
         self._position = self._snapshot_position = position
-        self._failures = turn.failures
+        self._failures, self._pieces = turn.failures, frozenset() if state is None else read
         self._rebuilt += 1
         self._broken = False
 
     def _save_snapshot(self, turn: Turn) -> None:
         with self._lock:
             self._catch_up(turn)
-            if self._keep_events:
+            if self._keep_events and self._rewriting is not None:
+                data, pieces, self._pieces = self._rewriting.dump_in_pieces(self._state, self._pieces)
+                turn.save_snapshot(data, pieces)
+            elif self._keep_events:
                 turn.save_snapshot(self._fold.dump(self._state))
             else:
                 self._compact(turn)
@@ -269,6 +289,7 @@ class Replica(Generic[State]):
         with self._lock:
             self._catch_up(turn)
             turn.compact(*self._rewriting.base(self._state, self._position))
+            self._pieces = frozenset()
             self._snapshot_position = self._position
 
     def _save_snapshot_if_possible(self, turn: Turn) -> None:

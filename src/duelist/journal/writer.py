@@ -12,7 +12,7 @@ import os
 import queue
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from duelist.core.errors import InvalidInputError
 from duelist.journal.base import (
     COMPACTED,
+    NO_PIECES,
     JournalClosedError,
     JournalDamagedError,
     JournalError,
@@ -32,6 +33,14 @@ from duelist.journal.base import (
 
 _LARGEST_GROUP = 512
 _json_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+class Saved(NamedTuple):
+    """What a commit saves beside its rows: a snapshot, its new pieces, and a row that takes the place of all before it."""
+
+    snapshot: Snapshot | None = None
+    pieces: Mapping[str, bytes] = NO_PIECES
+    base: Row | None = None
 
 
 class Row(NamedTuple):
@@ -52,11 +61,14 @@ class Store(Protocol):
     def begin(self) -> int:
         """Take the lock that keeps every other writer out, and return the position of the last event."""
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None, base: Row | None = None) -> None:
-        """Append the rows and save the snapshot, all or nothing; return when they are durable.
+    def commit(self, rows: Sequence[Row], saved: Saved) -> None:
+        """Append the rows and save the rest, all or nothing; return when they are durable.
 
-        In the same commit `base` takes the place of all rows up to its position, and of all snapshots up to there.
+        In the same commit a base takes the place of all rows up to its position, of all snapshots up to there, and all pieces.
         """
+
+    def piece(self, name: str) -> bytes | None:
+        """A piece by its name, as the writer sees it in its turn."""
 
     def erase(self) -> None:
         """Leave nothing of what earlier commits dropped, as far as the backend can."""
@@ -81,16 +93,14 @@ class GroupedTurn:
         head: position of the last event, those of this turn included.
         failures: failed commits of this journal object so far.
         rows: what is to be committed.
-        snapshot: what is to be saved with it.
-        base: what is to take the place of all rows up to its position.
+        saved: what is to be saved with it.
     """
 
     def __init__(self, store: Store, head: int, failures: int) -> None:
         self._store, self._stored_head = store, head
         self.head, self.failures = head, failures
         self.rows: list[Row] = []
-        self.snapshot: Snapshot | None = None
-        self.base: Row | None = None
+        self.saved = Saved()
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The events behind `after`."""
@@ -115,20 +125,24 @@ class GroupedTurn:
         if self.head:
             self.head -= 1  # it takes the place of the last event
             self.append(COMPACTED, body, blob)
-            self.base, self.snapshot = self.rows.pop(), None
+            self.saved = Saved(base=self.rows.pop())
 
-    def save_snapshot(self, data: bytes) -> None:
-        """Save a snapshot of the state at `head`."""
-        self.snapshot = Snapshot(self.head, data)
+    def save_snapshot(self, data: bytes, pieces: Mapping[str, bytes] = NO_PIECES) -> None:
+        """Save a snapshot of the state at `head`, and its new pieces."""
+        self.saved = self.saved._replace(snapshot=Snapshot(self.head, data), pieces={**self.saved.pieces, **pieces})
+
+    def piece(self, name: str) -> bytes | None:
+        """A piece that was saved before this turn."""
+        return self._store.piece(name)
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot that was committed before this turn."""
         return self._store.snapshot(in_turn=True)
 
-    def back_to(self, n_rows: int, snapshot: Snapshot | None, base: Row | None) -> None:
+    def back_to(self, n_rows: int, saved: Saved) -> None:
         """Drop what one transaction appended."""
         del self.rows[n_rows:]
-        self.head, self.snapshot, self.base = self._stored_head + n_rows, snapshot, base
+        self.head, self.saved = self._stored_head + n_rows, saved
 
 
 class _Job(NamedTuple):
@@ -236,14 +250,14 @@ class GroupedJournal:
         try:
             turn = GroupedTurn(self._store, self._store.begin(), self._failures)
             for job in jobs:
-                n_rows, snapshot, base = len(turn.rows), turn.snapshot, turn.base
+                n_rows, saved = len(turn.rows), turn.saved
                 try:
                     answered.append((job.future, job.transaction(turn)))
                 except BaseException as error:  # every error belongs to the caller and must not end the writer
-                    turn.back_to(n_rows, snapshot, base)
+                    turn.back_to(n_rows, saved)
                     job.future.set_exception(error)
-            if turn.rows or turn.snapshot or turn.base:
-                self._store.commit(turn.rows, turn.snapshot, turn.base)
+            if turn.rows or turn.saved.snapshot or turn.saved.base:
+                self._store.commit(turn.rows, turn.saved)
             else:
                 self._store.rollback()
         except Exception as error:

@@ -28,7 +28,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ import numpy as np
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.arrays import NewestWithin
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
-from duelist.core.serialize import from_bytes, to_bytes
+from duelist.core.serialize import Pieces, from_bytes, to_bytes
 from duelist.journal.base import COMPACTED, Event, Record
 from duelist.journal.replica import Fold
 from duelist.live.agent_state import SKIPPED, AgentState, Asked, Shown
@@ -63,6 +64,7 @@ class LoggedState(Generic[Shown, Asked]):
         fixed: duels below this number ended before the journal was compacted, and cannot be taken back, unless they are in
             `open_then`.
         open_then: numbers of the duels that waited for an answer when it was.
+        rewritten_at: position of the latest event that changed the past: pieces of snapshots from before it are of no use.
     """
 
     def __init__(self, agent: AgentState[Shown, Asked]) -> None:
@@ -71,6 +73,7 @@ class LoggedState(Generic[Shown, Asked]):
         self.offered = NewestWithin[str, ActionSet](limit=OFFERED_SETS, most_bytes=None)
         self.version, self.opened_at = "", 0
         self.fixed, self.open_then = 0, frozenset[int]()
+        self.rewritten_at = 0
 
     def is_fixed(self, number: int) -> bool:
         """Whether a duel ended before the journal was compacted."""
@@ -110,6 +113,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
     def base(self, state: LoggedState[Shown, Asked], position: int) -> tuple[dict[str, Any], bytes]:
         """Body and blob of an event that stands for all up to that position."""
         agent = state.agent
+        state.rewritten_at = position
         state.fixed, state.open_then, state.opened_at = len(agent.endings), frozenset(agent.pending), position
         said = {"version": state.version, "agent": agent.token, "set_memory": state.offered.most_bytes}
         return {**identity_of(agent), **said}, self.dump(state)
@@ -132,6 +136,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             if not self.rewrites(record):
                 gone = [one for position, one in later if position > record.position]
                 self._apply_without(state, record, gone, with_note=record.position > changed_at)
+        state.rewritten_at = last.position
         return state
 
     def apply(self, state: LoggedState[Shown, Asked], record: Record) -> None:
@@ -171,24 +176,40 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
 
     def dump(self, state: LoggedState[Shown, Asked]) -> bytes:
         """A snapshot."""
-        return to_bytes(
-            {
-                "agent": _FORMAT,
-                "version": state.version,
-                "token": state.agent.token,
-                "policy": describe_policy(state.agent.lane.policy) if self._policy_changed else None,
-                "opened_at": state.opened_at,
-                "offered": list(state.offered.values()),
-                "set_memory": state.offered.most_bytes,
-                "fixed": state.fixed,
-                "open_then": np.array(sorted(state.open_then), dtype=np.int64),
-                "lane": state.agent.to_saved(),
-            }
-        )
+        return to_bytes(self._to_saved(state))
+
+    def dump_in_pieces(
+        self, state: LoggedState[Shown, Asked], saved: Collection[str]
+    ) -> tuple[bytes, Mapping[str, bytes], Collection[str]]:
+        """A snapshot without what does not change, the new pieces of that, and the names of all."""
+        pieces = Pieces(f"{state.rewritten_at}/", saved)
+        data = to_bytes(self._to_saved(state), pieces)
+        return data, pieces.new, {*saved, *pieces.new}
+
+    def load_from_pieces(self, data: bytes, piece: Callable[[str], bytes | None]) -> LoggedState[Shown, Asked]:
+        """The state of such a snapshot, or of one in one piece."""
+        return self._from_saved(from_bytes(data, piece))
+
+    def _to_saved(self, state: LoggedState[Shown, Asked]) -> dict[str, Any]:
+        return {
+            "agent": _FORMAT,
+            "version": state.version,
+            "token": state.agent.token,
+            "policy": describe_policy(state.agent.lane.policy) if self._policy_changed else None,
+            "opened_at": state.opened_at,
+            "offered": list(state.offered.values()),
+            "set_memory": state.offered.most_bytes,
+            "fixed": state.fixed,
+            "rewritten_at": state.rewritten_at,
+            "open_then": np.array(sorted(state.open_then), dtype=np.int64),
+            "lane": state.agent.to_saved(),
+        }
 
     def load(self, data: bytes) -> LoggedState[Shown, Asked]:
         """The state of a snapshot, of version 0.1.0 as well, which offered nothing."""
-        saved = from_bytes(data)
+        return self._from_saved(from_bytes(data))
+
+    def _from_saved(self, saved: Any) -> LoggedState[Shown, Asked]:
         if not isinstance(saved, dict) or saved.get("agent") != _FORMAT:
             raise SavedStateError(f"expected a snapshot of an agent of format {_FORMAT}; got another kind of state.")
         written = saved.get("policy")
@@ -199,6 +220,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             state.version, state.opened_at = saved["version"], saved["opened_at"]
             state.agent.token = saved.get("token", "")
             state.remember(saved.get("set_memory"))
+            state.rewritten_at = saved.get("rewritten_at", 0)
             state.fixed, state.open_then = saved.get("fixed", 0), frozenset(np.asarray(saved.get("open_then", [])).tolist())
             for actions in saved.get("offered", []):
                 state.offer(actions.digest.hex(), actions)
@@ -253,7 +275,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         proposal = agent.lane.proposal
         if size:
             mine = proposal is not None and proposal.actions.digest.hex() == digest
-            state.offer(digest, proposal.actions if proposal and mine else from_bytes(record.blob[:size]))
+            state.offer(digest, proposal.actions if proposal and mine else _unpack(record.blob[:size]))
         actions = state.offered.get(digest)
         if actions is None:
             raise SavedStateError(
@@ -288,7 +310,7 @@ class Ask(NamedTuple):
         """An `asked` event."""
         agent, digest = state.agent, self.actions.digest.hex()
         # Saved before asking: a set that cannot be stored is refused first.
-        content = b"" if digest in state.offered else to_bytes(self.actions)
+        content = b"" if digest in state.offered else _pack(self.actions)
         proposal = agent.propose(self.actions)
         number = len(agent.endings)
         body = {"id": number, "set": digest, **agent.kind.asked_facts(proposal), "stream": number, "policy": state.opened_at}
@@ -398,6 +420,18 @@ class Skip(NamedTuple):
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
         """Nothing."""
+
+
+def _pack(actions: ActionSet) -> bytes:
+    """A set as bytes; compressed where most of its numbers are zero, as in one block per arm."""
+    content = to_bytes(actions)
+    sparse = isinstance(actions, FiniteActions) and 2 * np.count_nonzero(actions.features) < actions.features.size
+    return zlib.compress(content, 1) if sparse else content
+
+
+def _unpack(content: bytes) -> Any:
+    # What is not compressed is a zip archive, which begins with "PK" and never with the first byte of zlib.
+    return from_bytes(content if content.startswith(b"PK") else zlib.decompress(content))
 
 
 def new_token() -> str:

@@ -47,9 +47,9 @@ from duelist.version import __version__
 
 Result = TypeVar("Result")
 _FORMAT = 1
-# An answered question is two events, and a snapshot grows with them: with snapshots a hundredth of the journal apart, their
-# cost per vote stays bounded, and so does the time of a restart.
-_GROWTH = 100
+# An answered question is two events, and what a snapshot writes anew grows with them, slowly: with snapshots a part of the
+# journal apart, their cost per vote stays bounded, and so does the time of a restart.
+_GROWTH = 200
 
 
 class LiveAgent(ABC, Generic[Shown, Asked]):
