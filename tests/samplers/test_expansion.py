@@ -14,6 +14,7 @@ from duelist.kernels.potential import evaluate
 from duelist.policies.algorithms.fgts import FGTS, FGTSState
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian
+from duelist.samplers import expansion
 from duelist.samplers.curvature import Curvature, refresh_curvature, unknown_curvature
 from duelist.samplers.expansion import extend_expansion, is_long, no_expansion, prepare_terms
 from tests.support.builders import history_of, learn_round, random_rounds
@@ -106,6 +107,42 @@ def test_a_duel_of_an_old_contrast_is_added_without_reading_the_others() -> None
     longer = extend_expansion(before, centre, after)
     np.testing.assert_allclose(longer.slope, expected.slope, rtol=1e-10)
     np.testing.assert_allclose(longer.hessian, expected.hessian, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_sets", [3000, 40], ids=["new contrasts", "contrasts that return"])
+@pytest.mark.parametrize("at_a_time", [1, 3])
+def test_a_pass_spread_over_rounds_ends_with_the_expansion_and_the_mode_of_all_duels(
+    n_sets: int, at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oracle is the pass in one round around the same reference, and the mode that Newton's method finds."""
+    monkeypatch.setattr(expansion, "_QUICK", 0)
+    monkeypatch.setattr(expansion, "_AT_ONCE", 16)
+    rng = np.random.default_rng(6)
+    sets = [rng.standard_normal((4, DIM)) for _ in range(n_sets)]
+    rounds = [random_rounds(rng, 900, sets) for _ in range(LANES)]
+    history = history_of([run[:600] for run in rounds])
+    curvature, known, _ = prepare_terms(unknown_curvature(LANES, DIM), no_expansion(LANES, DIM), potential_of(history, 8))
+    swapped, waited = 0, 0
+    for n in range(600, 900):
+        history = learn_round(history, [run[n] for run in rounds])
+        if (n + 1 - 600) % at_a_time:
+            continue
+        potential = potential_of(history, 8)
+        before = known.centred
+        curvature, known, _ = prepare_terms(curvature, known, potential)
+        waited += known.ahead is not None
+        centre = Curvature(known.reference, curvature.whitener, known.centred)
+        at_once = extend_expansion(no_expansion(LANES, DIM), centre, potential)
+        np.testing.assert_allclose(known.slope, at_once.slope, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(known.hessian, at_once.hessian, rtol=1e-8, atol=1e-9)
+        if known.centred != before:
+            swapped += 1
+            exact = refresh_curvature(unknown_curvature(LANES, DIM), potential)
+            np.testing.assert_allclose(curvature.mode, exact.mode, atol=1e-3)
+            np.testing.assert_allclose(curvature.whitener, exact.whitener, rtol=0.02, atol=0.002)
+    assert swapped >= 3
+    # Where several answers on known contrasts come at once, which of them is not known, and the pass is taken in one round.
+    assert waited >= 20 or (n_sets, at_a_time) == (40, 3), "the work was spread, or this test shows nothing"
 
 
 def played(policy: FGTS, env: LinearDuels, rounds: int) -> FGTSState:

@@ -35,6 +35,7 @@ HOMES: dict[str, str] = {
     "duel-table": "duelist.history.duel_table:DuelTable",
     "ellipsoid-actions": "duelist.actions.ellipsoid:EllipsoidActions",
     "expansion": "duelist.samplers.expansion:Expansion",
+    "expansion-ahead": "duelist.samplers.expansion:Ahead",
     "feel-good-settings": "duelist.policies.parts.feel_good:FeelGoodSettings",
     "fgts-state": "duelist.policies.algorithms.fgts:FGTSState",
     "finite-actions": "duelist.actions.finite:FiniteActions",

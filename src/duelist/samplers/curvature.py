@@ -48,10 +48,15 @@ def flat_precision(potential: LinearPotential) -> float:
     return (potential.dim + 2) / radius**2 if math.isfinite(radius) else 0.0
 
 
+def needs_refresh(curvature: Curvature, potential: LinearPotential) -> bool:
+    """Whether the data have grown so much that the curvature should be worked out anew."""
+    seen = curvature.observations
+    return not (seen >= 0 and seen <= potential.observations <= seen + min(seen, int(potential.memory)) // _GROWTH)
+
+
 def refresh_curvature(curvature: Curvature, potential: LinearPotential) -> Curvature:
     """The curvature for this potential: the old one while the data have hardly grown, else a new one."""
-    seen = curvature.observations
-    if seen >= 0 and seen <= potential.observations <= seen + min(seen, int(potential.memory)) // _GROWTH:
+    if not needs_refresh(curvature, potential):
         return curvature
     mode, whitener = curvature.mode.copy(), np.empty_like(curvature.whitener)
     flags = np.empty(potential.lanes, dtype=np.int64)
