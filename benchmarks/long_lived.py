@@ -2,8 +2,8 @@
 
 Every duel offers new contexts, one block per arm (12 arms, d = 108). Printed is the memory beyond the two vectors of every
 vote; the median, the median of the last thousand and the longest single call of choose and of learn, in processor time of the
-process; and on a journal the size of the file and how long a restart takes. `bounded` is `FGTS(sampler="online")`; it and `fgts`
-are made with `keep_votes=False`, without which the sets of all duels are kept too.
+process; and on a journal the size of the file and how long a restart takes. `bounded` is `FGTS(sampler="online")`; it and
+`fgts` are made with `keep_votes=False`, without which the sets of all duels are kept too.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import numpy.typing as npt
 
-from duelist.core.errors import InvalidInputError, UnknownDuelError
+from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.history.duels import Duels
-from duelist.live.agent_log import ChangePolicy, Forget, Import
+from duelist.live.agent_log import ChangePolicy, Import
 from duelist.live.agent_state import AgentState
 from duelist.live.beliefs import (
     LEVEL,
@@ -34,7 +34,6 @@ from duelist.live.beliefs import (
 from duelist.live.duel import Duel, DuelState, Winner
 from duelist.live.lane import LiveLane
 from duelist.live.live_agent import LiveAgent, check_methods
-from duelist.live.vote_log import Selection
 from duelist.live.votes import check_votes
 from duelist.policies.base import Policy
 from duelist.policies.registry import plays_slates
@@ -146,19 +145,7 @@ class Agent(LiveAgent[Duels, Duel]):
             since: votes of this time or later; those without a time are in no interval.
             until: votes before this time.
         """
-        number = None if duel is None else self._read(lambda state: state.find(duel))[0]
-        selection = Selection(number, voter, since, until)
-        selection.check()
-        if number is not None and self._read(lambda state: state.answer_to(number)) is None:
-            raise UnknownDuelError(
-                f"duel {number} has no answer that could be forgotten. Use skip for one that will have none."
-            )
-        self._check_votes_kept("forget")
-        self._beliefs.clear()
-        if self._replica is not None:
-            return self._replica.commit(Forget(selection))
-        with self._lock:
-            return self._memory.forget(selection)
+        return self._forget(duel, voter, since, until)
 
     def change_policy(self, policy: Policy[Any]) -> None:
         """Go over to another policy, which learns all votes of the past first. Duels, numbers and pending duels stay.
@@ -218,13 +205,6 @@ class Agent(LiveAgent[Duels, Duel]):
         """The probability that candidate `a` (dim,) beats candidate `b` (dim,), with an interval."""
         first, second, share = check_vector("a", a, self.dim), check_vector("b", b, self.dim), check_level(level)
         return win_probability(self._draws(), first, second, share)
-
-    def _check_votes_kept(self, verb: str) -> None:
-        if not self._keep_votes or (self._replica is None and self._memory.log is None):
-            raise InvalidInputError(
-                f"this agent cannot {verb}: it did not keep what it was asked and told. Make it with keep_votes=True, in "
-                f"memory or on a journal. (A file of version 0.1.0, or one saved by an agent on a journal, does not hold it.)"
-            )
 
     def _draws(self) -> Draws:
         known = self._read(lambda state: running_draws(cast(LiveLane, state.lane), state.rounds))

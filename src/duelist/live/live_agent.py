@@ -19,7 +19,7 @@ import numpy.typing as npt
 from duelist.actions.finite import ActionSet, FiniteActions, digest_of
 from duelist.core.arrays import NewestWithin
 from duelist.core.checks import finite_array, finite_number, whole_number
-from duelist.core.errors import InvalidInputError, SavedStateError
+from duelist.core.errors import InvalidInputError, SavedStateError, UnknownDuelError
 from duelist.core.files import read_whole, write_whole
 from duelist.core.lanes import Problem
 from duelist.core.serialize import from_bytes, to_bytes
@@ -30,6 +30,7 @@ from duelist.live.agent_log import (
     SET_MEMORY,
     AgentFold,
     Ask,
+    Forget,
     LoggedState,
     Open,
     Skip,
@@ -42,6 +43,7 @@ from duelist.live.agent_log import (
 from duelist.live.agent_state import AgentState, Asked, Shown
 from duelist.live.beliefs import Beliefs
 from duelist.live.lane import LivePolicy
+from duelist.live.vote_log import Selection
 from duelist.policies.codec import policy_from_mapping
 from duelist.version import __version__
 
@@ -255,6 +257,32 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             return
         with self._lock:
             self._memory.tell(*self._memory.read_answer(question, answer), voter, when)
+
+    def _forget(self, question: Asked | int | None, voter: str | None, since: float | None, until: float | None) -> int:
+        """Take votes back; see `Agent.forget`."""
+        number = None if question is None else self._read(lambda state: state.find(question))[0]
+        selection = Selection(number, voter, since, until)
+        selection.check()
+        if number is not None and self._read(lambda state: state.answer_to(number)) is None:
+            noun = self._memory.kind.noun
+            raise UnknownDuelError(
+                f"{noun} {number} has no answer that could be forgotten. Use skip for one that will have none."
+            )
+        self._check_votes_kept("forget")
+        self._beliefs.clear()
+        if self._replica is not None:
+            return self._replica.commit(Forget(selection))
+        with self._lock:
+            memory: Any = self._memory  # which keeps a log, and so can forget
+            forgotten: int = memory.forget(selection)
+            return forgotten
+
+    def _check_votes_kept(self, verb: str) -> None:
+        if not self._keep_votes or (self._replica is None and self._memory.log is None):
+            raise InvalidInputError(
+                f"this agent cannot {verb}: it did not keep what it was asked and told. Make it with keep_votes=True, in "
+                f"memory or on a journal. (A file of version 0.1.0, or one saved by an agent on a journal, does not hold it.)"
+            )
 
     def _read(self, question: Callable[[AgentState[Shown, Asked]], Result]) -> Result:
         if self._replica is not None:

@@ -189,6 +189,24 @@ class SlateAgent(LiveAgent[Slates, Slate]):
         """`learn` in a thread, for code that must not block. The answer is learnt even where waiting for it is cancelled."""
         await asyncio.shield(asyncio.to_thread(self._tell, slate, _answer(winner, ranking), voter, time))
 
+    def forget(
+        self,
+        slate: Slate | int | None = None,
+        *,
+        voter: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> int:
+        """Take answers back and return how many, as `Agent.forget` does; on a journal only, which has what was asked and told.
+
+        Args:
+            slate: what `choose` returned, or its id.
+            voter: as it was given to `learn`.
+            since: answers of this time or later; those without a time are in no interval.
+            until: answers before this time.
+        """
+        return self._forget(slate, voter, since, until)
+
     def _check_policy(self, policy: Any) -> None:
         check_methods(policy, "ListwiseFGTS()", ("start", "choose", "learn", "report"))
         if not isinstance(getattr(policy, "choices", None), int):
