@@ -1,9 +1,10 @@
-"""What an agent costs after years: python benchmarks/long_lived.py [--votes 100000] [--only bounded fgts ...] [--journal].
+"""What an agent costs after years: python benchmarks/long_lived.py [--votes 100000] [--only bounded] [--journal] [--regret].
 
 Every duel offers new contexts, one block per arm (12 arms, d = 108). Printed is the memory beyond the two vectors of every
 vote; the median, the median of the last thousand and the longest single call of choose and of learn, in processor time of the
 process; and on a journal the size of the file and how long a restart takes. `bounded` is `FGTS(sampler="online")`; it and
-`fgts` are made with `keep_votes=False`, without which the sets of all duels are kept too.
+`fgts` are made with `keep_votes=False`, without which the sets of all duels are kept too. `--regret` plays the
+running Gaussian beside the exact sampler instead: 20 trials of 2,500 rounds, d = 10, 32 arms, fresh in every round and fixed.
 """
 
 from __future__ import annotations
@@ -81,13 +82,25 @@ def measure(name: str, votes: int, on_journal: bool, folder: Path) -> str:
     )
 
 
+def compare_regret() -> None:
+    """Print what the running Gaussian costs in regret."""
+    for fresh in (True, False):
+        env = duelist.LinearDuels(dim=10, arms=32, fresh_arms=fresh)
+        policies = {name: duelist.FGTS(sampler=name) for name in ("mala", "online")}
+        print(f"fresh arms: {fresh}\n{duelist.compare(policies, env, rounds=2500, trials=20, seed=0)}", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--votes", type=int, default=100_000)
     parser.add_argument("--only", nargs="*", default=["bounded", "fgts", "fgts-plain", "colstim"], choices=list(AGENTS))
     parser.add_argument("--journal", action="store_true")
+    parser.add_argument("--regret", action="store_true")
     options = parser.parse_args()
+    if options.regret:
+        compare_regret()
+        return
     columns = ("agent", "votes", "memory beyond the vectors, MB", "choose, ms: median / last / longest", "learn, ms")
     print(f"| {' | '.join(columns)} | journal, bytes a duel | restart, s |")
     print("|---|---|---|---|---|---|---|")

@@ -170,6 +170,13 @@ def test_a_journal_that_keeps_no_votes_does_not_grow(tmp_path: Path) -> None:
         assert Agent(policy, **settings, journal=journal).rounds == 600
 
 
+def test_a_policy_with_a_history_keeps_its_events_on_a_journal_all_the_same(journal: MemoryJournal) -> None:
+    agent = Agent(FGTS(), **SETTINGS, journal=journal, snapshot_every=5, keep_votes=False)
+    vote(agent, VOTER, 10)
+    assert next(journal.read()).kind == "opened"
+    assert agent.forget(voter=VOTER) == 10
+
+
 def test_a_running_belief_takes_late_answers_and_agrees_with_the_posterior_of_all_votes() -> None:
     """The oracle keeps every vote and samples the posterior: means within a tenth of a deviation, and the same favourite."""
     rng = np.random.default_rng(3)

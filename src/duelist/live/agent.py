@@ -59,8 +59,9 @@ class Agent(LiveAgent[Duels, Duel]):
         journal: where to keep everything, for example `SQLiteJournal("votes.db")`; None for memory only. The caller closes it.
         snapshot_every: events on the journal between two snapshots: fewer make restarts faster and the journal larger.
         keep_votes: whether to keep what was asked and told, so that `forget` and `change_policy` work. False saves, in memory,
-            16 dim + 700 bytes per duel and the action sets that the policy reads; a journal is then compacted where it would
-            get a snapshot. With `FGTS(sampler="online")` neither memory nor file grows with the votes.
+            16 dim + 700 bytes per duel and the action sets that the policy reads. A journal keeps it anyway, except for
+            `FGTS(sampler="online")`: there it is compacted where it would get a snapshot, and neither memory nor file grows
+            with the votes.
 
     Example:
         >>> import duelist

@@ -85,6 +85,8 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         _let_survive_forks(self)
         self._memory = new_state()
         self._memory.token = new_token()
+        if journal is not None and not self._is_bounded():
+            self._keep_votes = True  # compacting again and again would write the whole history each time
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
 
     def _open(
@@ -112,6 +114,12 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool
     ) -> AgentState[Shown, Asked]:
         """The state before the first question."""
+
+    def _is_bounded(self) -> bool:
+        """Whether a Gaussian is all that the policy keeps of its votes."""
+        lane = self._memory.lane
+        belief = getattr(lane.policy, "running_belief", None)
+        return belief is not None and belief(lane.state) is not None
 
     @property
     def _state(self) -> AgentState[Shown, Asked]:
