@@ -86,6 +86,9 @@ class Store(Protocol):
         """Release everything."""
 
 
+_NOTHING_SAVED = Saved()
+
+
 class GroupedTurn:
     """A turn whose events gather in memory until the commit.
 
@@ -100,7 +103,7 @@ class GroupedTurn:
         self._store, self._stored_head = store, head
         self.head, self.failures = head, failures
         self.rows: list[Row] = []
-        self.saved = Saved()
+        self.saved = _NOTHING_SAVED
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The events behind `after`."""
@@ -227,10 +230,13 @@ class GroupedJournal:
             while len(group) < _LARGEST_GROUP and not self._jobs.empty():
                 group.append(self._jobs.get())
             last = None in group
-            jobs = [job for job in group if job is not None and job.future.set_running_or_notify_cancel()]
-            erasing = [job for job in jobs if job.transaction is _erase]
-            if len(jobs) > len(erasing):
-                self._run([job for job in jobs if job.transaction is not _erase])
+            jobs: list[_Job] = []
+            erasing: list[_Job] = []
+            for job in group:
+                if job is not None and job.future.set_running_or_notify_cancel():
+                    (erasing if job.transaction is _erase else jobs).append(job)
+            if jobs:
+                self._run(jobs)
             for job in erasing:
                 self._erase(job.future)
 
