@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
-from duelist.journal.base import Event, JournalError, Record, Snapshot
+from duelist.journal.base import Event, JournalError, Record
 from duelist.journal.memory import MemoryJournal, MemoryStore
 from duelist.journal.replica import Fold, Replica
 from duelist.journal.sqlite import SQLiteJournal
-from duelist.journal.writer import GroupedJournal, Row
+from duelist.journal.writer import GroupedJournal, Row, Saved
 
 
 class Sums(Fold[list[int]]):
@@ -181,10 +181,10 @@ class FullDisk(MemoryStore):
 
     full = False
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], saved: Saved) -> None:
         if self.full:
             raise OSError("no space left on device")
-        super().commit(rows, snapshot)
+        super().commit(rows, saved)
 
 
 @pytest.mark.parametrize("snapshot_every", [2, 1000])

@@ -241,11 +241,6 @@ def test_a_policy_that_is_none_is_refused(policy: Any) -> None:
         Agent(policy, dim=3)
 
 
-def test_a_sampler_that_needs_answers_one_by_one_is_refused_for_live_use() -> None:
-    with pytest.raises(InvalidInputError, match="late and together"):
-        Agent(FGTS(sampler="online"), dim=3)
-
-
 def test_threads_may_share_an_agent() -> None:
     agent = Agent(FGTS(prior=UniformBall(2.0)), dim=4, seed=0)
 

@@ -36,7 +36,7 @@ def classes_in(value: Any) -> set[type]:
 
 
 def every_policy() -> list[Policy[Any] | ListwiseFGTS]:
-    samplers = [FGTS(sampler=name) for name in SAMPLERS if name != "online"]  # which is refused live
+    samplers = [FGTS(sampler=name) for name in SAMPLERS]
     return [*pair_policies(), *samplers, ListwiseFGTS()]
 
 

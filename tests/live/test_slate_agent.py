@@ -15,6 +15,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import AlreadyLearntError, InvalidInputError, UnknownDuelError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
+from duelist.history.slates import Slates
 from duelist.journal.memory import MemoryJournal
 from duelist.live.agent import Agent
 from duelist.live.slate_agent import Slate, SlateAgent
@@ -210,3 +211,29 @@ def test_threads_may_share_an_agent(journal: MemoryJournal) -> None:
     for thread in threads:
         thread.join()
     assert (agent.rounds, agent.report()["asked"], agent.pending) == (30, 30, ())
+
+
+def test_answers_to_slates_on_a_journal_can_be_taken_back_exactly(journal: MemoryJournal, tmp_path: Path) -> None:
+    """The oracle was asked the same questions, showed the same slates, and was not told what is taken back."""
+    agent, never_told = agent_of(journal=journal), agent_of()
+    for t in range(12):
+        slate, voter = agent.choose(ARMS), ("ann", "bob")[t % 2]
+        ranking = sorted(slate.rows)
+        agent.learn(slate, ranking=ranking, voter=voter, time=float(t))
+        shown = Slates(np.array([slate.rows]), np.array(slate.features)[None])
+        never_told._memory.ask_again(FiniteActions(ARMS), shown)
+        if voter == "ann" or t == 5:
+            never_told.skip(slate.id)
+        else:
+            never_told.learn(slate.id, ranking=ranking)
+    assert agent.forget(voter="ann") == 6
+    assert agent.forget(5) == 1
+    assert bytes_of(agent, tmp_path) == bytes_of(never_told, tmp_path)
+    assert bytes_of(agent_of(journal=journal), tmp_path) == bytes_of(never_told, tmp_path)
+
+
+def test_an_agent_of_slates_in_memory_says_that_it_cannot_forget() -> None:
+    agent = SlateAgent(ListwiseFGTS(choices=3), dim=4)
+    agent.learn(agent.choose(ARMS), winner=agent.pending[0].rows[0], voter="ann")
+    with pytest.raises(InvalidInputError, match="on a journal"):
+        agent.forget(voter="ann")

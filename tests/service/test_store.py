@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from duelist.journal.base import Event, JournalError, Snapshot
+from duelist.journal.base import Event, JournalError
 from duelist.journal.memory import MemoryJournal, MemoryStore
 from duelist.journal.sqlite import SQLiteJournal
-from duelist.journal.writer import GroupedJournal, Row
+from duelist.journal.writer import GroupedJournal, Row, Saved
 from duelist.service.arena.commands import AddItems, Arenas, Ask, Asked, Tell
 from duelist.service.arena.items import Item
 from duelist.service.commands import CreateArena
@@ -124,10 +124,10 @@ class FullDisk(MemoryStore):
 
     full = False
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], saved: Saved) -> None:
         if self.full:
             raise OSError("no space left on device")
-        super().commit(rows, snapshot)
+        super().commit(rows, saved)
 
 
 def test_when_the_disk_is_full_nothing_is_acknowledged_and_memory_goes_back() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.journal.base import Journal, JournalClosedError, JournalDamagedError, JournalError, Record, Turn
+from duelist.journal.base import COMPACTED, Journal, JournalClosedError, JournalDamagedError, JournalError, Record, Turn
 
 OpenJournal = Callable[[], Any]
 
@@ -131,6 +131,41 @@ class JournalContract:
             journal.transact(add(number))
             journal.transact(lambda turn: turn.save_snapshot(f"at {turn.head}".encode() + bytes(3)))
         assert journal.latest_snapshot() == (5, b"at 5\0\0\0")
+
+    def test_a_compacted_event_takes_the_place_of_all_before_it(self, open_journal: OpenJournal) -> None:
+        journal = open_journal()
+        for number in range(1, 4):
+            journal.transact(add(number))
+        journal.transact(lambda turn: turn.save_snapshot(b"old"))
+
+        def transaction(turn: Turn) -> None:
+            turn.append("number", {"value": 4})
+            turn.compact({"value": 10}, b"all four")
+            turn.append("number", {"value": 5})
+
+        journal.transact(transaction)
+        journal.erase()
+        assert journal.transact(add(6)) == 6
+        compacted = [(4, COMPACTED, {"value": 10}, b"all four"), (5, "number", {"value": 5}, b"")]
+        for after in (0, 2, 3):  # wherever a reader was, it goes on from there
+            assert list(journal.read(after))[:2] == compacted
+        assert values(journal.read(4)) == values(journal.transact(lambda turn: list(turn.read(4)))) == [5, 6]
+        assert journal.latest_snapshot() is None
+        journal.transact(lambda turn: turn.compact({"value": 21}, b""))
+        assert [tuple(record) for record in journal.read()] == [(6, COMPACTED, {"value": 21}, b"")]
+
+    def test_a_compaction_whose_transaction_raises_drops_nothing(self, open_journal: OpenJournal) -> None:
+        journal = open_journal()
+        journal.transact(add(1))
+
+        def transaction(turn: Turn) -> None:
+            turn.compact({"value": 1}, b"")
+            raise LookupError
+
+        with pytest.raises(LookupError):
+            journal.transact(transaction)
+        journal.transact(add(2))
+        assert values(journal.read()) == [1, 2]
 
     def test_a_body_that_is_not_json_is_refused(self, open_journal: OpenJournal) -> None:
         journal = open_journal()

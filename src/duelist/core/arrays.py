@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from duelist.core.checks import whole_number
 
+_GRADUAL = 4096  # elements from which on growing is noticed
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -30,6 +31,43 @@ def enlarge(array: npt.NDArray[Any], axis: int, size: int) -> npt.NDArray[Any]:
 def ensure_row(array: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
     """Return the array if a row is left beyond the `used` ones, else a longer copy."""
     return enlarge(array, 0, next_capacity(used, 64)) if used == len(array) else array
+
+
+class GradualGrowth:
+    """Moves an array to a longer one a little at a time, so that no single append waits for a copy of everything.
+
+    Its elements along the axis must be final once they are counted as used: they are copied only once.
+
+    Args:
+        axis: along which the array grows.
+    """
+
+    def __init__(self, axis: int) -> None:
+        self._axis = axis
+        self._longer: npt.NDArray[Any] | None = None
+        self._moved = 0
+
+    def make_room(self, array: npt.NDArray[Any], used: int, at_least: int) -> npt.NDArray[Any]:
+        """The array with room for one more element; a longer one if it is full. Call it before each append."""
+        capacity = array.shape[self._axis]
+        if used < capacity:
+            # In the second half every 16 appends move 64 elements: all are over there before the array is full.
+            if capacity >= _GRADUAL and 2 * used >= capacity and used % 16 == 0:
+                self._move(array, min(self._moved + 64, used))
+            return array
+        self._move(array, used, next_capacity(capacity, at_least))
+        longer, self._longer, self._moved = self._longer, None, 0
+        assert longer is not None
+        return longer
+
+    def _move(self, array: npt.NDArray[Any], stop: int, size: int | None = None) -> None:
+        if self._longer is None:
+            shape = list(array.shape)
+            shape[self._axis] = size or next_capacity(shape[self._axis], 0)
+            self._longer = np.zeros(shape, dtype=array.dtype)  # pages of zeros cost nothing until they are written to
+        part = (slice(None),) * self._axis + (slice(self._moved, stop),)
+        self._longer[part] = array[part]
+        self._moved = stop
 
 
 class NewestWithin(dict[Key, Value]):

@@ -12,6 +12,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 STRUCTURE = "structure"
 _FORMAT = 2  # 1, of version 0.1.0, named classes by their modules
 _READABLE = (1, 2)
+_BLOCK = 256  # rows of a piece
 _BROKEN = (AttributeError, EOFError, ImportError, IndexError, KeyError, OSError, TypeError, ValueError)
 
 
@@ -40,8 +42,8 @@ def to_arrays(value: Any) -> Arrays:
     return arrays
 
 
-def from_arrays(arrays: Arrays) -> Any:
-    """The value that `to_arrays` was given.
+def from_arrays(arrays: Arrays, piece: Callable[[str], bytes | None] | None = None) -> Any:
+    """The value that `to_arrays` was given; `piece` as in `from_bytes`.
 
     Example:
         >>> from_arrays(to_arrays({"theta": np.zeros(3), "round": 7}))["round"]
@@ -59,7 +61,7 @@ def from_arrays(arrays: Arrays) -> Any:
             f"this duelist reads formats 1 to {_FORMAT}; got format {written}. Read it with the version that wrote it."
         )
     try:
-        return _from_node("value", structure["value"], arrays)
+        return _from_node("value", structure["value"], arrays, piece)
     except SavedStateError:
         raise
     except (*_BROKEN, DuelistError) as error:
@@ -69,16 +71,55 @@ def from_arrays(arrays: Arrays) -> Any:
         ) from error
 
 
-def to_bytes(value: Any) -> bytes:
-    """The value as the bytes of a NumPy .npz archive; equal values give equal bytes."""
+class Pieces:
+    """Blocks of arrays that only grow, kept apart from the rest of a state, so that each is written once.
+
+    Args:
+        prefix: begins the name of every piece. States whose blocks of one name may differ need different ones.
+        saved: names of the pieces that are there already.
+
+    Attributes:
+        new: pieces that are not, by name.
+    """
+
+    def __init__(self, prefix: str, saved: Collection[str]) -> None:
+        self._prefix, self._saved = prefix, saved
+        self.new: dict[str, bytes] = {}
+
+    def take(self, name: str, array: npt.NDArray[Any]) -> tuple[dict[str, Any], npt.NDArray[Any]]:
+        """How the array's full blocks are called and how many there are, and the rows that are left over."""
+        full = len(array) // _BLOCK
+        for block in range(full):
+            piece = f"{self._prefix}{name}/{block}"
+            if piece not in self._saved:
+                content = array[block * _BLOCK : (block + 1) * _BLOCK].tobytes()
+                self.new[piece] = zlib.crc32(content).to_bytes(4, "little") + content
+        return {"blocks": full, "pieces": f"{self._prefix}{name}/"}, array[full * _BLOCK :]
+
+
+def to_bytes(value: Any, pieces: Pieces | None = None) -> bytes:
+    """The value as the bytes of a NumPy .npz archive; equal values give equal bytes.
+
+    Args:
+        value: what to save.
+        pieces: takes the blocks of arrays that a class lists in its `grows`; None has them all in the archive.
+    """
     buffer = io.BytesIO()
-    named: dict[str, Any] = dict(to_arrays(value))
+    arrays: Arrays = {}
+    structure = {"duelist": _FORMAT, "value": _to_node("value", value, arrays, pieces)}
+    arrays[STRUCTURE] = np.frombuffer(json.dumps(structure).encode(), dtype=np.uint8)
+    named: dict[str, Any] = dict(arrays)
     np.savez(buffer, **named)
     return buffer.getvalue()
 
 
-def from_bytes(data: bytes) -> Any:
-    """The value that `to_bytes` wrote. Every part carries a checksum, so torn or changed bytes are refused."""
+def from_bytes(data: bytes, piece: Callable[[str], bytes | None] | None = None) -> Any:
+    """The value that `to_bytes` wrote. Every part carries a checksum, so torn or changed bytes are refused.
+
+    Args:
+        data: the archive.
+        piece: gives the pieces that were kept apart, by name.
+    """
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             # A plain .npy array loads too, but as an array and not as an archive.
@@ -88,10 +129,10 @@ def from_bytes(data: bytes) -> Any:
             f"expected a whole saved state; got {len(data)} byte(s) that are torn, changed or something else "
             f"({type(error).__name__}: {error}). Restore it from a copy."
         ) from error
-    return from_arrays(arrays)
+    return from_arrays(arrays, piece)
 
 
-def _to_node(name: str, value: Any, arrays: Arrays) -> Any:
+def _to_node(name: str, value: Any, arrays: Arrays, pieces: Pieces | None = None) -> Any:
     if isinstance(value, np.ndarray | np.generic):  # before numbers: np.float64 is also a float
         if value.dtype.hasobject:
             raise InvalidInputError(f"{name} must hold numbers or text to be saved; got an array of Python objects.")
@@ -103,15 +144,21 @@ def _to_node(name: str, value: Any, arrays: Arrays) -> Any:
         for key in value:
             if not isinstance(key, str) or "/" in key:
                 raise InvalidInputError(f"{name} must have text without '/' as keys to be saved; got the key {key!r}.")
-        return {"dict": {key: _to_node(f"{name}/{key}", part, arrays) for key, part in value.items()}}
+        return {"dict": {key: _to_node(f"{name}/{key}", part, arrays, pieces) for key, part in value.items()}}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        parts = {field: _to_node(f"{name}/{field}", getattr(value, field), arrays) for field in value._fields}
+        parts = {field: _to_node(f"{name}/{field}", getattr(value, field), arrays, pieces) for field in value._fields}
         return {"fields": parts, "class": str(name_of(type(value)))}
     if isinstance(value, tuple | list):
-        parts_in_order = [_to_node(f"{name}/{i}", part, arrays) for i, part in enumerate(value)]
+        parts_in_order = [_to_node(f"{name}/{i}", part, arrays, pieces) for i, part in enumerate(value)]
         return {"items": parts_in_order, "class": type(value).__name__}
     if hasattr(value, "to_arrays") and hasattr(type(value), "from_arrays"):
-        parts = {key: _to_node(f"{name}/{key}", part, arrays) for key, part in value.to_arrays().items()}
+        grows = getattr(type(value), "grows", ()) if pieces else ()
+        parts = {
+            key: _grown(f"{name}/{key}", part, arrays, pieces)
+            if pieces and key in grows
+            else _to_node(f"{name}/{key}", part, arrays, pieces)
+            for key, part in value.to_arrays().items()
+        }
         return {"object": parts, "class": str(name_of(type(value)))}
     raise InvalidInputError(
         f"{name} must be made of arrays, numbers, text, tuples, dicts, or objects with to_arrays and from_arrays to be "
@@ -119,19 +166,29 @@ def _to_node(name: str, value: Any, arrays: Arrays) -> Any:
     )
 
 
-def _from_node(name: str, node: Any, arrays: Arrays) -> Any:
+def _grown(name: str, array: npt.NDArray[Any], arrays: Arrays, pieces: Pieces) -> Any:
+    node, arrays[name] = pieces.take(name, array)
+    return node
+
+
+def _from_node(name: str, node: Any, arrays: Arrays, piece: Callable[[str], bytes | None] | None) -> Any:
     if "plain" in node:
         return node["plain"]
     if "array" in node:
         array = arrays[name]
         return array[()] if node["array"] == "scalar" else array
+    if "blocks" in node:
+        left = arrays[name]
+        shape = (_BLOCK, *left.shape[1:])
+        blocks = [_checked(f"{node['pieces']}{block}", piece) for block in range(node["blocks"])]
+        return np.concatenate([*(np.frombuffer(block, dtype=left.dtype).reshape(shape) for block in blocks), left])
     if "dict" in node:
-        return {key: _from_node(f"{name}/{key}", part, arrays) for key, part in node["dict"].items()}
+        return {key: _from_node(f"{name}/{key}", part, arrays, piece) for key, part in node["dict"].items()}
     if "items" in node:
-        parts = [_from_node(f"{name}/{i}", part, arrays) for i, part in enumerate(node["items"])]
+        parts = [_from_node(f"{name}/{i}", part, arrays, piece) for i, part in enumerate(node["items"])]
         return parts if node["class"] == "list" else tuple(parts)
     kind = "fields" if "fields" in node else "object"
-    values = {key: _from_node(f"{name}/{key}", part, arrays) for key, part in node[kind].items()}
+    values = {key: _from_node(f"{name}/{key}", part, arrays, piece) for key, part in node[kind].items()}
     found, version = class_of(node["class"])
     values = upgrade_fields(found, version, values)
     if kind == "fields" and issubclass(found, tuple) and hasattr(found, "_fields"):
@@ -139,3 +196,10 @@ def _from_node(name: str, node: Any, arrays: Arrays) -> Any:
     if kind == "object" and hasattr(found, "from_arrays"):
         return found.from_arrays(values)
     raise SavedStateError(f"{node['class']} at {name} is not a class that a saved state may hold.")
+
+
+def _checked(name: str, piece: Callable[[str], bytes | None] | None) -> bytes:
+    found = None if piece is None else piece(name)
+    if found is None or zlib.crc32(found[4:]).to_bytes(4, "little") != found[:4]:
+        raise SavedStateError(f"the piece {name!r} of a saved state is not there, or not what was written.")
+    return found[4:]

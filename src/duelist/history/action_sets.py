@@ -17,7 +17,7 @@ import numpy.typing as npt
 from duelist.actions.ball import BallActions
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.actions.support import SupportSums
-from duelist.core.arrays import enlarge, ensure_row, next_capacity
+from duelist.core.arrays import GradualGrowth, enlarge, ensure_row, next_capacity
 from duelist.history.set_sample import MOST_ARMS, SetSample
 from duelist.kernels.history import fade
 from duelist.typing import FloatArray
@@ -56,6 +56,7 @@ class OfferedSets:
         self.continuous = SupportSums(lanes, dim)
         self.sample: SetSample | None = None
         self.middles = np.empty((0, lanes, dim))
+        self._growth = GradualGrowth(axis=0)
         # Features of both candidates, one row per continuous set offered: its arms have no rows to look them up by.
         self._shown = np.empty((0, lanes, 2, dim))
         self._n_shown = 0
@@ -121,7 +122,7 @@ class OfferedSets:
             self.continuous.count(CONTINUOUS - slot, actions)
         if self.sample is not None:
             middle = features.mean(axis=1)
-            self.middles = ensure_row(self.middles, round_)
+            self.middles = self._growth.make_room(self.middles, round_, 64)
             self.middles[round_] = middle
             if isinstance(actions, FiniteActions):
                 self.sample.offer(actions.columns, middle)
@@ -178,6 +179,7 @@ class OfferedSets:
     def to_arrays(self, rounds: int) -> dict[str, Any]:
         """Everything needed to rebuild this value, as plain arrays."""
         return {
+            "repeats": self.repeats[: self.n_sets].copy(),
             "shown": self._shown[: self._n_shown],
             "continuous": self.continuous.sets,
             "sets": self.sets[:, : self.n_sets] if self.keep_sets and self.sample is None else self.sets[:, :0],

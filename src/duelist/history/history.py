@@ -21,7 +21,7 @@ the Feel-Good term becomes an estimate; the likelihood stays exact.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from duelist.core.checks import finite_number, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import stored
 from duelist.history.duels import Duels, check_outcomes
-from duelist.history.log import HistoryLog
+from duelist.history.log import COLUMNS, HistoryLog
 from duelist.history.statistics import Statistics
 from duelist.typing import FloatArray, IntArray
 
@@ -60,6 +60,8 @@ class History:
         (np.float64(2.0), np.float64(3.0))
     """
 
+    # Parts of `to_arrays` whose rows never change: a snapshot need not write them again.
+    grows: ClassVar[tuple[str, ...]] = (*COLUMNS, "contrast_rows", "middles")
     __slots__ = ("_log", "rounds")
 
     def __init__(self, log: HistoryLog, rounds: int) -> None:

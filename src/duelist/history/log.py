@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from duelist.actions.ball import BallActions
 from duelist.actions.finite import ActionSet
-from duelist.core.arrays import enlarge, next_capacity
+from duelist.core.arrays import GradualGrowth, enlarge, next_capacity
 from duelist.core.errors import SavedStateError
 from duelist.history.action_sets import OfferedSets
 from duelist.history.duels import Duels
 from duelist.history.set_sample import SetSample
 from duelist.history.statistics import Newest, Statistics
-from duelist.kernels.history import CountedContrasts, RoundOfDuels, append_round, fade, rehash
+from duelist.kernels.history import CountedContrasts, RoundOfDuels, append_round, fade, index_rounds, rehash
 from duelist.typing import FloatArray, Int32Array, IntArray
 
 _FIRST_TABLE = 16
@@ -40,11 +40,17 @@ class ContrastCounts:
             n_rows=np.zeros(groups, dtype=np.int64),
         )
         self._most_rows = 0  # an upper bound of n_rows.max() that needs no pass over the lanes
+        # In a lane alone a contrast is final once it has a row; of several lanes some may be behind.
+        self._growth = GradualGrowth(axis=2) if groups == 1 else None
 
     def count(self, duels: RoundOfDuels, adversary: FloatArray, rows: Int32Array) -> None:
         """Count one duel per lane; `adversary` (lanes, 2, dim) and `rows` (lanes,) as in `append_round`."""
         self._make_room()
         append_round(duels, self.counted, self.n_layers, adversary, rows)
+
+    def take(self, counted: CountedContrasts) -> None:
+        """Go on from these counts, which have a table of twice as many places as there are contrasts or more."""
+        self.counted, self._most_rows = counted, int(counted.n_rows.max(initial=0))
 
     def fade(self, factor: float) -> None:
         """Multiply everything counted so far, for a history that forgets."""
@@ -54,12 +60,13 @@ class ContrastCounts:
     def _make_room(self) -> None:
         old = self.counted
         capacity = old.totals.shape[1]
-        if self._most_rows == capacity:
+        if self._most_rows == capacity or self._growth is not None:
             self._most_rows = int(old.n_rows.max())
+        contrasts = old.contrasts if self._growth is None else self._growth.make_room(old.contrasts, self._most_rows, 16)
         if self._most_rows == capacity:
             size = next_capacity(capacity, 16)
             self.counted = old._replace(
-                contrasts=enlarge(old.contrasts, 2, size),
+                contrasts=enlarge(contrasts, 2, size) if self._growth is None else contrasts,
                 totals=enlarge(old.totals, 1, size),
                 losses=enlarge(old.losses, 1, size),
             )
@@ -72,7 +79,7 @@ class ContrastCounts:
         self._most_rows += 1
 
 
-_COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
+COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
 Ints = npt.NDArray[np.integer[Any]]
 
 
@@ -192,7 +199,7 @@ class HistoryLog:
         if self.rounds == len(self.slots):
             size = next_capacity(self.rounds, 64)
             # Weights and layers are logged only where they can differ from round to round.
-            for name in _COLUMNS if self.n_layers > 1 else _COLUMNS[:-2]:
+            for name in COLUMNS if self.n_layers > 1 else COLUMNS[:-2]:
                 setattr(self, name, enlarge(getattr(self, name), 0, size))
 
     def _empty(self) -> HistoryLog:
@@ -248,14 +255,49 @@ class HistoryLog:
         """Everything needed to rebuild this log exactly, as plain arrays."""
         n, offered = self.rounds, self.offered
         shape = [self.lanes, self.dim, offered.keep_sets, self.n_layers, offered.n_sets, offered.max_sets or 0]
+        counted = self.counts.counted
+        n_rows = int(counted.n_rows.max())
         return {
             "shape": np.array(shape),
             "discount": np.array(self.discount),
-            **{name: getattr(self, name)[:n] for name in _COLUMNS},
-            "contrasts": self.counts.counted.contrasts[:, :, : int(self.counts.counted.n_rows.max())],
+            **{name: getattr(self, name)[:n] for name in COLUMNS},
+            # Where the rows of all contrasts are final they come first, so that they only grow at the end.
+            **(
+                {"contrast_rows": counted.contrasts[0, :, :n_rows].T}
+                if len(counted.contrasts) == 1
+                else {"contrasts": counted.contrasts[:, :, :n_rows]}
+            ),
             **offered.to_arrays(n),
-            **({} if offered.sample is None else {"adversary": self.adversary}),
+            **({"adversary": self.adversary.copy()} if offered.keep_sets else {}),
+            "totals": counted.totals[:, :n_rows].copy(),
+            "losses": counted.losses[:, :n_rows].copy(),
+            "effective_rounds": np.array(self.effective_rounds),
         }
+
+    def _take_counts(self, arrays: dict[str, Any]) -> None:
+        """Take over the counts of finite sets as they were saved: much faster than counting every round again."""
+        n = self.rounds = len(self.slots)
+        self.effective_rounds = float(arrays["effective_rounds"])
+        # What was read belongs to nobody else, but may be read-only or in another order: the next round writes to a copy.
+        for name in COLUMNS:
+            setattr(self, name, getattr(self, name).copy())
+        if self.offered.keep_sets:
+            self.adversary = arrays["adversary"].copy()
+            if self.offered.sample is None:
+                self.offered.sets, self.offered.repeats = self.offered.sets.copy(), arrays["repeats"].copy()
+        n_rows = self.rows.max(axis=0, initial=-1).astype(np.int64) + 1
+        # The capacity that appending would have given them.
+        capacity = max(_FIRST_TABLE, 1 << (int(n_rows.max(initial=0)) - 1).bit_length()) if n else 0
+        counted = CountedContrasts(
+            table=np.full((self.lanes, max(2 * capacity, _FIRST_TABLE)), -1, dtype=np.int64),
+            table_rows=np.empty((self.lanes, max(2 * capacity, _FIRST_TABLE)), dtype=np.int32),
+            contrasts=enlarge(self.counts.counted.contrasts, 2, capacity),
+            totals=enlarge(arrays["totals"], 1, capacity),
+            losses=enlarge(arrays["losses"], 1, capacity),
+            n_rows=n_rows,
+        )
+        index_rounds(counted, self.slots.astype(np.int64), self.first, self.second, self.rows)
+        self.counts.take(counted)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> HistoryLog:
@@ -263,10 +305,14 @@ class HistoryLog:
         try:
             lanes, dim, keep_sets, n_layers, n_sets, max_sets = (int(v) for v in arrays["shape"])
             stored = cls(lanes, dim, bool(keep_sets), n_layers, float(arrays["discount"]), max_sets or None)
-            for name in _COLUMNS:
+            for name in COLUMNS:
                 setattr(stored, name, arrays[name])
-            stored.counts.counted = stored.counts.counted._replace(contrasts=arrays["contrasts"])
+            contrasts = arrays["contrasts"] if "contrasts" in arrays else arrays["contrast_rows"].T[None]
+            stored.counts.counted = stored.counts.counted._replace(contrasts=contrasts)
             stored.offered.fill_from(arrays, n_sets)
+            if "totals" in arrays and n_layers == 1 and (stored.slots >= 0).all():
+                stored._take_counts(arrays)
+                return stored
             log = stored.replay(len(stored.slots))
             if stored.offered.sample is not None:
                 log.offered.sample, log.adversary = stored.offered.sample, arrays["adversary"].copy()

@@ -2,7 +2,8 @@
 
 Promises of every journal, whatever its backend:
 
-1. **Order.** Events have positions 1, 2, 3, ... without gaps. They are never changed, moved or removed.
+1. **Order.** Events have positions 1, 2, 3, ... without gaps. They are never changed or moved, and only
+   compaction removes them: one event of the kind `compacted`, with what they add up to, takes the place of all up to it.
 2. **Turns.** `transact(transaction)` calls the function with a `Turn` at the end of the log. No other transaction on the same
    journal, in any thread or process, runs between what a turn reads and what it appends.
 3. **Durability.** When `transact` returns, everything that its transaction appended survives a crash of the process and of the
@@ -11,14 +12,16 @@ Promises of every journal, whatever its backend:
    fails, nothing of any transaction in it is kept, every caller gets a `JournalError`, and `Turn.failures` of later turns has
    grown.
 5. **Snapshots** are a cache: a snapshot is saved in the same commit as the events before it and carries their position. A state
-   equals the fold over all events; a snapshot only spares the fold its beginning. Older snapshots may be dropped.
+   equals the fold over all events; a snapshot only spares the fold its beginning. Older snapshots may be dropped. What does not
+   change from one snapshot to the next may be saved once, as a piece with a name; pieces are dropped by compaction.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from duelist.core.errors import DuelistError
@@ -34,6 +37,9 @@ class JournalClosedError(JournalError):
 
 class JournalDamagedError(JournalError):
     """What the journal holds is not what was written to it, or not a journal that this version reads."""
+
+
+COMPACTED = "compacted"  # the kind of the event that stands for all before it
 
 
 class JournalForkedError(JournalError):
@@ -90,6 +96,9 @@ class Snapshot(NamedTuple):
     data: bytes
 
 
+NO_PIECES: Mapping[str, bytes] = MappingProxyType({})
+
+
 class Turn(Protocol):
     """The right to read the end of the log and append to it, for the duration of one transaction."""
 
@@ -107,11 +116,22 @@ class Turn(Protocol):
     def append(self, kind: str, body: dict[str, Any], blob: bytes = b"") -> int:
         """Append an event and return its position."""
 
-    def save_snapshot(self, data: bytes) -> None:
-        """Save a snapshot of the state at `head`."""
+    def save_snapshot(self, data: bytes, pieces: Mapping[str, bytes] = NO_PIECES) -> None:
+        """Save a snapshot of the state at `head`, and the pieces by name that it needs and that are not saved yet."""
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot that was committed before this turn."""
+
+    def piece(self, name: str) -> bytes | None:
+        """A piece that was saved with a snapshot before this turn; None where there is none of that name."""
+
+    def compact(self, body: dict[str, Any], blob: bytes) -> None:
+        """At the commit, let one `compacted` event take the place of all events up to `head`, and drop all snapshots.
+
+        Args:
+            body: the facts of that event.
+            blob: what all these events add up to.
+        """
 
 
 class Journal(Protocol):
@@ -128,6 +148,12 @@ class Journal(Protocol):
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest durable snapshot, without waiting for a turn."""
+
+    def erase(self) -> None:
+        """Leave nothing in the file of events that were compacted away. It takes as long as writing all of it anew.
+
+        Without, what they held may be read from free pages of the file until something else is written there.
+        """
 
     @property
     def notes(self) -> tuple[str, ...]:

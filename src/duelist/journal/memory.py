@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from duelist.journal.base import Snapshot
-from duelist.journal.writer import GroupedJournal, Row
+from duelist.journal.writer import GroupedJournal, Row, Saved
 
 
 class MemoryStore:
@@ -16,22 +16,37 @@ class MemoryStore:
     def __init__(self) -> None:
         self._rows: list[Row] = []
         self._snapshot: Snapshot | None = None
+        self._pieces: dict[str, bytes] = {}
 
     def begin(self) -> int:
         """Nothing to open: there is one writer."""
-        return len(self._rows)
+        return self._rows[-1].position if self._rows else 0
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], saved: Saved) -> None:
         """Append."""
         self._rows.extend(rows)
-        self._snapshot = snapshot or self._snapshot
+        base = saved.base
+        if base is not None:
+            self._rows = [base, *(row for row in self._rows if row.position > base.position)]
+            self._snapshot, self._pieces = None, {}
+        self._snapshot = saved.snapshot or self._snapshot
+        self._pieces.update(saved.pieces)
+
+    def piece(self, name: str) -> bytes | None:
+        """A piece by its name."""
+        return self._pieces.get(name)
+
+    def erase(self) -> None:
+        """Nothing is left of what was dropped."""
 
     def rollback(self) -> None:
         """Nothing to undo."""
 
     def rows(self, after: int, *, in_turn: bool) -> Iterator[Row]:  # noqa: ARG002 - a store's signature
         """Rows behind `after`."""
-        return iter(self._rows[max(after, 0) :])
+        rows = self._rows
+        start = max(after - rows[0].position + 1, 0) if rows else 0  # positions have no gaps, but need not begin at 1
+        return iter(rows[start:])
 
     def snapshot(self, *, in_turn: bool) -> Snapshot | None:  # noqa: ARG002 - a store's signature
         """The newest snapshot."""

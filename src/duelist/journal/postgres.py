@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from duelist.journal.base import JournalDamagedError, JournalError, Snapshot
-from duelist.journal.writer import GroupedJournal, Row
+from duelist.journal.writer import GroupedJournal, Row, Saved
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,6 +32,8 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS duelist_snapshots (
         journal TEXT NOT NULL, position BIGINT NOT NULL, data BYTEA NOT NULL, checksum BIGINT NOT NULL,
         PRIMARY KEY (journal, position))""",
+    """CREATE TABLE IF NOT EXISTS duelist_pieces (
+        journal TEXT NOT NULL, name TEXT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (journal, name))""",
 )
 # A commit waits for the disk; no process waits for ever for a turn, and one that hangs in its turn loses it.
 _SESSION = (
@@ -100,14 +102,22 @@ class PostgresStore:
             raise JournalDamagedError(f"the journal {self._name!r} is no longer in the database. Restore it from a copy.")
         return int(row[0])
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], saved: Saved) -> None:
         """Write the rows and wait for the server's disk."""
+        snapshot, base = saved.snapshot, saved.base
         with self._writer.cursor() as cursor:
             if rows:
                 values = [(self._name, *row) for row in rows]
                 cursor.executemany("INSERT INTO duelist_events VALUES (%s, %s, %s, %s, %s, %s)", values)
                 cursor.execute("UPDATE duelist_journals SET head = %s WHERE name = %s", (rows[-1].position, self._name))
+            if base:
+                for table in ("duelist_events", "duelist_snapshots"):
+                    cursor.execute(f"DELETE FROM {table} WHERE journal = %s AND position <= %s", (self._name, base.position))
+                cursor.execute("DELETE FROM duelist_pieces WHERE journal = %s", (self._name,))
+                cursor.execute("INSERT INTO duelist_events VALUES (%s, %s, %s, %s, %s, %s)", (self._name, *base))
             if snapshot:
+                pieces = [(self._name, *piece) for piece in saved.pieces.items()]
+                cursor.executemany("INSERT INTO duelist_pieces VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", pieces)
                 cursor.execute(
                     "INSERT INTO duelist_snapshots VALUES (%s, %s, %s, %s) ON CONFLICT (journal, position) "
                     "DO UPDATE SET data = EXCLUDED.data, checksum = EXCLUDED.checksum",
@@ -119,6 +129,16 @@ class PostgresStore:
                     (self._name, self._name, _KEPT_SNAPSHOTS),
                 )
             cursor.execute("COMMIT")
+
+    def piece(self, name: str) -> bytes | None:
+        """A piece by its name."""
+        query = "SELECT data FROM duelist_pieces WHERE journal = %s AND name = %s"
+        found = self._writer.execute(query, (self._name, name)).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def erase(self) -> None:
+        """Free the rows that were dropped. The server's own log and its backups keep them as long as they are set up to."""
+        self._writer.execute("VACUUM duelist_events, duelist_snapshots, duelist_pieces")
 
     def rollback(self) -> None:
         """End the transaction, if there is one and the connection still stands."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from duelist.core.checks import whole_number
-from duelist.core.errors import DuelistError, SavedStateError
+from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
 from duelist.journal.base import Event, Journal, Record, Result, Turn, check_process
 
 State = TypeVar("State")
@@ -62,6 +62,18 @@ class RewritingFold(Protocol[Rewritten]):
         """The state after `last`, which changes the past, from all events up to it; `records` gives all, again at each call."""
         ...
 
+    def dump_in_pieces(self, state: Any, saved: Collection[str]) -> tuple[bytes, Mapping[str, bytes], Collection[str]]:
+        """A snapshot apart from what does not change, the pieces of that which are not saved yet, and the names of all."""
+        ...
+
+    def load_from_pieces(self, data: bytes, piece: Callable[[str], bytes | None]) -> Rewritten:
+        """The state of such a snapshot."""
+        ...
+
+    def base(self, state: Any, position: int) -> tuple[dict[str, Any], bytes]:
+        """Body and blob of a `compacted` event at that position, from which `rewrite` gives the state again."""
+        ...
+
 
 class Command(Protocol[DecidedOn, Reply]):
     """What a caller wants, as a value."""
@@ -101,6 +113,8 @@ class Replica(Generic[State]):
         journal: where the events are.
         fold: what they mean.
         snapshot_every: events after which a snapshot is saved, so that a restart need not replay them.
+        keep_events: whether events stay when what they add up to is saved; else the journal is compacted where it would get a
+            snapshot, so that it does not grow without bound.
         growth: in a long journal the next snapshot comes when it has grown by one part in `growth`: a snapshot costs as much as
             the state is large, so its cost per event stays bounded.
         clock: the time for commands, milliseconds since 1970; without one they are decided at time 0.
@@ -114,8 +128,9 @@ class Replica(Generic[State]):
         snapshot_every: int,
         growth: int,
         clock: Callable[[], int] | None = None,
+        keep_events: bool = True,
     ) -> None:
-        self._journal, self._fold, self._clock = journal, fold, clock
+        self._journal, self._fold, self._clock, self._keep_events = journal, fold, clock, keep_events
         self._rewriting: RewritingFold[State] | None = fold if isinstance(fold, RewritingFold) else None
         self._snapshot_every = whole_number("snapshot_every", snapshot_every, at_least=1)
         self._growth = whole_number("growth", growth, at_least=1)
@@ -124,6 +139,7 @@ class Replica(Generic[State]):
         self._state = fold.new()
         self._position = self._snapshot_position = 0
         self._broken = True  # the state is not that of `position`: build it again
+        self._pieces: Collection[str] = frozenset()  # those that are known to be saved
         self._failures = 0
         self._events = self._replayed = self._snapshots = self._rebuilt = 0
         self._unsaved = ""
@@ -171,6 +187,11 @@ class Replica(Generic[State]):
         """Save a snapshot now, if there is anything new."""
         if self._position != self._snapshot_position:
             self._journal.transact(self._save_snapshot)
+
+    def compact(self) -> None:
+        """Let one event take the place of all so far, and leave nothing of them; see `Turn.compact`."""
+        self._journal.transact(self._compact)
+        self._journal.erase()
 
     def close(self) -> None:
         """Save a last snapshot and close the journal. What was submitted before is finished first."""
@@ -230,23 +251,46 @@ class Replica(Generic[State]):
     def _rebuild(self, turn: Turn) -> None:
         self._broken = True
         snapshot, state, position = turn.latest_snapshot(), None, 0
+        read: set[str] = set()
+
+        def piece(name: str) -> bytes | None:
+            read.add(name)
+            return turn.piece(name)
+
         if snapshot is not None:
             # A snapshot is a cache: one that this version cannot read is left alone, and the whole journal replayed instead.
             with contextlib.suppress(SavedStateError):
-                state, position = self._fold.load(snapshot.data), snapshot.position
+                load = self._rewriting
+                state = load.load_from_pieces(snapshot.data, piece) if load else self._fold.load(snapshot.data)
+                position = snapshot.position
         self._state = self._fold.new() if state is None else state
         self._position = self._snapshot_position = position
-        self._failures = turn.failures
+        self._failures, self._pieces = turn.failures, frozenset() if state is None else read
         self._rebuilt += 1
         self._broken = False
 
     def _save_snapshot(self, turn: Turn) -> None:
         with self._lock:
             self._catch_up(turn)
-            turn.save_snapshot(self._fold.dump(self._state))
+            if self._keep_events and self._rewriting is not None:
+                data, pieces, self._pieces = self._rewriting.dump_in_pieces(self._state, self._pieces)
+                turn.save_snapshot(data, pieces)
+            elif self._keep_events:
+                turn.save_snapshot(self._fold.dump(self._state))
+            else:
+                self._compact(turn)
             self._snapshot_position = self._position
             self._snapshots += 1
             self._unsaved = ""
+
+    def _compact(self, turn: Turn) -> None:
+        if self._rewriting is None:
+            raise InvalidInputError("this journal cannot be compacted: what its events add up to is no event of its own.")
+        with self._lock:
+            self._catch_up(turn)
+            turn.compact(*self._rewriting.base(self._state, self._position))
+            self._pieces = frozenset()
+            self._snapshot_position = self._position
 
     def _save_snapshot_if_possible(self, turn: Turn) -> None:
         """A state that cannot be saved makes restarts slow. That is no reason to lose a vote: say so, and try again later."""

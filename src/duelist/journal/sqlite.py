@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from duelist.journal.base import JournalDamagedError, JournalError, Snapshot
-from duelist.journal.writer import GroupedJournal, Row
+from duelist.journal.writer import GroupedJournal, Row, Saved
 
 SCHEMA = 1
 _APPLICATION = 0x6475656C  # "duel": tells a journal from any other SQLite file
@@ -29,6 +29,8 @@ CREATE TABLE events (
 );
 CREATE TABLE snapshots (position INTEGER PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL);
 """
+# Version 0.1.0 had none, and does not miss it.
+_PIECES = "CREATE TABLE IF NOT EXISTS pieces (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID"
 
 
 class SQLiteStore:
@@ -67,6 +69,7 @@ class SQLiteStore:
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             self._create_or_check()
+            self._writer.execute(_PIECES)
         except BaseException:
             self._writer.execute("ROLLBACK")
             raise
@@ -100,15 +103,35 @@ class SQLiteStore:
         self._writer.execute("BEGIN IMMEDIATE")
         return int(self._writer.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
+    def commit(self, rows: Sequence[Row], saved: Saved) -> None:
         """Write the rows and wait for the disk."""
         self._writer.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+        if saved.base:
+            for table in ("events", "snapshots"):
+                self._writer.execute(f"DELETE FROM {table} WHERE position <= ?", (saved.base.position,))
+            self._writer.execute("DELETE FROM pieces")
+            self._writer.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", saved.base)
+        snapshot = saved.snapshot
         if snapshot:
+            self._writer.executemany("INSERT OR IGNORE INTO pieces VALUES (?, ?)", saved.pieces.items())
             values = (*snapshot, zlib.crc32(snapshot.data))
             self._writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", values)
             kept = "SELECT position FROM snapshots ORDER BY position DESC LIMIT ?"
             self._writer.execute(f"DELETE FROM snapshots WHERE position NOT IN ({kept})", (_KEPT_SNAPSHOTS,))
         self._writer.execute("COMMIT")
+
+    def piece(self, name: str) -> bytes | None:
+        """A piece by its name."""
+        found = self._writer.execute("SELECT data FROM pieces WHERE name = ?", (name,)).fetchone()
+        return None if found is None else found[0]
+
+    def erase(self) -> None:
+        """Write the file anew without its free pages, and empty the write-ahead log, which has what was there before."""
+        self._writer.execute("PRAGMA secure_delete = ON")
+        self._writer.execute("VACUUM")
+        busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise JournalError(f"another process has been reading {self._path.name} for {_PATIENCE:.0f} seconds")
 
     def rollback(self) -> None:
         """End the transaction, if there is one."""

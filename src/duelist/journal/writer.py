@@ -12,13 +12,15 @@ import os
 import queue
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from duelist.core.errors import InvalidInputError
 from duelist.journal.base import (
+    COMPACTED,
+    NO_PIECES,
     JournalClosedError,
     JournalDamagedError,
     JournalError,
@@ -31,6 +33,14 @@ from duelist.journal.base import (
 
 _LARGEST_GROUP = 512
 _json_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+class Saved(NamedTuple):
+    """What a commit saves beside its rows: a snapshot, its new pieces, and a row that takes the place of all before it."""
+
+    snapshot: Snapshot | None = None
+    pieces: Mapping[str, bytes] = NO_PIECES
+    base: Row | None = None
 
 
 class Row(NamedTuple):
@@ -51,8 +61,17 @@ class Store(Protocol):
     def begin(self) -> int:
         """Take the lock that keeps every other writer out, and return the position of the last event."""
 
-    def commit(self, rows: Sequence[Row], snapshot: Snapshot | None) -> None:
-        """Append the rows and save the snapshot, all or nothing; return when they are durable."""
+    def commit(self, rows: Sequence[Row], saved: Saved) -> None:
+        """Append the rows and save the rest, all or nothing; return when they are durable.
+
+        In the same commit a base takes the place of all rows up to its position, of all snapshots up to there, and all pieces.
+        """
+
+    def piece(self, name: str) -> bytes | None:
+        """A piece by its name, as the writer sees it in its turn."""
+
+    def erase(self) -> None:
+        """Leave nothing of what earlier commits dropped, as far as the backend can."""
 
     def rollback(self) -> None:
         """Release the lock without a change. Never raises."""
@@ -67,6 +86,9 @@ class Store(Protocol):
         """Release everything."""
 
 
+_NOTHING_SAVED = Saved()
+
+
 class GroupedTurn:
     """A turn whose events gather in memory until the commit.
 
@@ -74,14 +96,14 @@ class GroupedTurn:
         head: position of the last event, those of this turn included.
         failures: failed commits of this journal object so far.
         rows: what is to be committed.
-        snapshot: what is to be saved with it.
+        saved: what is to be saved with it.
     """
 
     def __init__(self, store: Store, head: int, failures: int) -> None:
         self._store, self._stored_head = store, head
         self.head, self.failures = head, failures
         self.rows: list[Row] = []
-        self.snapshot: Snapshot | None = None
+        self.saved = _NOTHING_SAVED
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The events behind `after`."""
@@ -101,23 +123,38 @@ class GroupedTurn:
         self.head = position
         return position
 
-    def save_snapshot(self, data: bytes) -> None:
-        """Save a snapshot of the state at `head`."""
-        self.snapshot = Snapshot(self.head, data)
+    def compact(self, body: dict[str, Any], blob: bytes) -> None:
+        """Let one event take the place of all up to `head`."""
+        if self.head:
+            self.head -= 1  # it takes the place of the last event
+            self.append(COMPACTED, body, blob)
+            self.saved = Saved(base=self.rows.pop())
+
+    def save_snapshot(self, data: bytes, pieces: Mapping[str, bytes] = NO_PIECES) -> None:
+        """Save a snapshot of the state at `head`, and its new pieces."""
+        self.saved = self.saved._replace(snapshot=Snapshot(self.head, data), pieces={**self.saved.pieces, **pieces})
+
+    def piece(self, name: str) -> bytes | None:
+        """A piece that was saved before this turn."""
+        return self._store.piece(name)
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot that was committed before this turn."""
         return self._store.snapshot(in_turn=True)
 
-    def back_to(self, n_rows: int, snapshot: Snapshot | None) -> None:
+    def back_to(self, n_rows: int, saved: Saved) -> None:
         """Drop what one transaction appended."""
         del self.rows[n_rows:]
-        self.head, self.snapshot = self._stored_head + n_rows, snapshot
+        self.head, self.saved = self._stored_head + n_rows, saved
 
 
 class _Job(NamedTuple):
     transaction: Callable[[Turn], Any]
     future: Future[Any]
+
+
+def _erase(turn: Turn) -> None:
+    """Stands in the queue for erasing what was dropped, which is no transaction."""
 
 
 class GroupedJournal:
@@ -148,6 +185,10 @@ class GroupedJournal:
         if threading.current_thread() is self._writer:
             raise JournalError("a transaction must not wait for another of the same journal. Use the turn it was given.")
         return self.submit(transaction).result()
+
+    def erase(self) -> None:
+        """Leave nothing of what was compacted away."""
+        self.submit(_erase).result()
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The durable events behind position `after`."""
@@ -189,9 +230,25 @@ class GroupedJournal:
             while len(group) < _LARGEST_GROUP and not self._jobs.empty():
                 group.append(self._jobs.get())
             last = None in group
-            jobs = [job for job in group if job is not None and job.future.set_running_or_notify_cancel()]
+            jobs: list[_Job] = []
+            erasing: list[_Job] = []
+            for job in group:
+                if job is not None and job.future.set_running_or_notify_cancel():
+                    (erasing if job.transaction is _erase else jobs).append(job)
             if jobs:
                 self._run(jobs)
+            for job in erasing:
+                self._erase(job.future)
+
+    def _erase(self, future: Future[None]) -> None:
+        try:
+            self._store.erase()
+        except Exception as error:
+            failure = JournalError(f"what was dropped from the journal is not erased yet ({error}). Compact it again.")
+            failure.__cause__ = error
+            future.set_exception(failure)
+        else:
+            future.set_result(None)
 
     def _run(self, jobs: list[_Job]) -> None:
         """Run a group of transactions, commit them together, and answer their callers when that is durable."""
@@ -199,14 +256,14 @@ class GroupedJournal:
         try:
             turn = GroupedTurn(self._store, self._store.begin(), self._failures)
             for job in jobs:
-                n_rows, snapshot = len(turn.rows), turn.snapshot
+                n_rows, saved = len(turn.rows), turn.saved
                 try:
                     answered.append((job.future, job.transaction(turn)))
                 except BaseException as error:  # every error belongs to the caller and must not end the writer
-                    turn.back_to(n_rows, snapshot)
+                    turn.back_to(n_rows, saved)
                     job.future.set_exception(error)
-            if turn.rows or turn.snapshot:
-                self._store.commit(turn.rows, turn.snapshot)
+            if turn.rows or turn.saved.snapshot or turn.saved.base:
+                self._store.commit(turn.rows, turn.saved)
             else:
                 self._store.rollback()
         except Exception as error:
@@ -231,7 +288,8 @@ def checked(rows: Iterator[Row], after: int) -> Iterator[Record]:
     """Records of the rows, refusing gaps and damage."""
     expected = after
     for row in rows:
-        expected += 1
+        # The event that stands for all before it is where the log begins, wherever a reader was.
+        expected = row.position if row.kind == COMPACTED and row.position > after else expected + 1
         if row.position != expected:
             raise JournalDamagedError(
                 f"expected event {expected} next; got event {row.position}. Restore the journal from a copy."

@@ -108,6 +108,19 @@ def fade(counts: FloatArray, factor: float) -> None:
 
 
 @entry
+def index_rounds(counted: CountedContrasts, slots: IntArray, first: Int32Array, second: Int32Array, rows: Int32Array) -> None:
+    """Fill the empty tables from slots (rounds,), arms (rounds, lanes) and the rows (rounds, lanes) of their contrasts."""
+    for t in range(rows.shape[0]):
+        for lane in range(rows.shape[1]):
+            low, high = min(first[t, lane], second[t, lane]), max(first[t, lane], second[t, lane])
+            if rows[t, lane] >= 0 and low >= 0:
+                key = pair_key(slots[t], low, high)
+                place = find_place(counted.table[lane], key)
+                counted.table[lane, place] = key
+                counted.table_rows[lane, place] = rows[t, lane]
+
+
+@entry
 def rehash(old_table: IntArray, old_rows: Int32Array, table: IntArray, table_rows: Int32Array) -> None:
     """Move every key of every lane into a larger table."""
     for lane in range(table.shape[0]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -9,10 +10,10 @@ import numpy.typing as npt
 
 from duelist.actions.finite import ActionSet
 from duelist.core.checks import finite_number
-from duelist.core.errors import InvalidInputError, UnknownDuelError
+from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.history.duels import Duels
-from duelist.live.agent_log import Ask, ChangePolicy, Forget, Import, SetCostWeight, SetGuardrails
+from duelist.live.agent_log import Ask, ChangePolicy, Import, SetCostWeight, SetGuardrails
 from duelist.live.agent_state import AgentState
 from duelist.live.beliefs import (
     LEVEL,
@@ -28,6 +29,7 @@ from duelist.live.beliefs import (
     potential_of_lane,
     predict_rows,
     rank_rows,
+    running_draws,
     votes_of,
     win_probability,
 )
@@ -35,7 +37,6 @@ from duelist.live.duel import Duel, DuelState, Winner
 from duelist.live.guardrails import Guardrails, check_conditions
 from duelist.live.lane import LiveLane
 from duelist.live.live_agent import LiveAgent, check_methods
-from duelist.live.vote_log import Selection
 from duelist.live.votes import check_votes
 from duelist.policies.base import Policy
 from duelist.policies.registry import plays_slates
@@ -61,8 +62,10 @@ class Agent(LiveAgent[Duels, Duel]):
         max_pending: how many duels may wait for an answer. One more drops the oldest: its answer is then refused.
         journal: where to keep everything, for example `SQLiteJournal("votes.db")`; None for memory only. The caller closes it.
         snapshot_every: events on the journal between two snapshots: fewer make restarts faster and the journal larger.
-        keep_votes: in memory, whether to keep what was asked and told, so that `forget` and `change_policy` work; False saves
-            16 dim + 700 bytes per duel, and the action sets that the policy reads. A journal keeps it anyway.
+        keep_votes: whether to keep what was asked and told, so that `forget` and `change_policy` work. False saves, in memory,
+            16 dim + 700 bytes per duel and the action sets that the policy reads. A journal keeps it anyway, except for
+            `FGTS(sampler="online")`: there it is compacted where it would get a snapshot, and neither memory nor file grows
+            with the votes.
         exploration: probability with which any two candidates are shown instead of the policy's, so that every pair has a known
             propensity and `duelist.evaluate_off_policy` can say how another router would have done. May change from one opening
             of a journal to the next: every duel has its own.
@@ -147,6 +150,12 @@ class Agent(LiveAgent[Duels, Duel]):
         """
         self._tell(duel, winner, voter, time)
 
+    async def learn_async(
+        self, duel: Duel | int, winner: Winner, *, voter: str | None = None, time: float | None = None
+    ) -> None:
+        """`learn` in a thread, for code that must not block. The vote is learnt even where waiting for it is cancelled."""
+        await asyncio.shield(asyncio.to_thread(self._tell, duel, winner, voter, time))
+
     def import_votes(
         self,
         first: npt.ArrayLike,
@@ -193,18 +202,7 @@ class Agent(LiveAgent[Duels, Duel]):
             since: votes of this time or later; those without a time are in no interval.
             until: votes before this time.
         """
-        number = None if duel is None else self._read(lambda state: state.find(duel))[0]
-        selection = Selection(number, voter, since, until)
-        selection.check()
-        if number is not None and self._read(lambda state: state.answer_to(number)) is None:
-            raise UnknownDuelError(
-                f"duel {number} has no answer that could be forgotten. Use skip for one that will have none."
-            )
-        self._beliefs.clear()
-        if self._replica is not None:
-            return self._replica.commit(Forget(selection))
-        with self._lock:
-            return self._memory.forget(selection)
+        return self._forget(duel, voter, since, until)
 
     def change_policy(self, policy: Policy[Any]) -> None:
         """Go over to another policy, which learns all votes of the past first. Duels, numbers and pending duels stay.
@@ -213,6 +211,7 @@ class Agent(LiveAgent[Duels, Duel]):
         the old one did not is taken from the pairs that were shown, as with imported votes.
         """
         self._check_policy(policy)
+        self._check_votes_kept("change the policy")
         self._beliefs.clear()
         if self._replica is not None:
             self._replica.commit(ChangePolicy(policy))
@@ -265,6 +264,10 @@ class Agent(LiveAgent[Duels, Duel]):
         return win_probability(self._draws(), first, second, share)
 
     def _draws(self) -> Draws:
+        known = self._read(lambda state: running_draws(cast(LiveLane, state.lane), state.rounds))
+        if known is not None:
+            return known
+
         def count(state: AgentState[Duels, Duel]) -> tuple[int, float]:
             votes = votes_of(cast(LiveLane, state.lane))
             return votes.rounds, votes.effective_rounds
@@ -289,4 +292,6 @@ class Agent(LiveAgent[Duels, Duel]):
         self, policy: Policy[Any], problem: Problem, seed: int, max_pending: int, keep_votes: bool, exploration: float
     ) -> DuelState:
         lane = LiveLane(policy, problem, seed=seed, keep_votes=True)
+        if not self._keep_votes and policy.running_belief(lane.state) is not None:
+            lane.votes = None  # what is believed is in the policy's own Gaussian
         return DuelState(lane, max_pending, keep_votes=keep_votes, exploration=exploration)

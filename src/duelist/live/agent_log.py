@@ -13,9 +13,11 @@ The rule of replay. A state is a deterministic fold over these events, and an un
     policy     policy                                             goes over to another policy
     guardrails guardrails                                         what later choices keep to
     cost_weight weight                                            what their costs are multiplied by
+    compacted  what opened says, and the state in the blob        stands for every event up to it; those are gone
 
-`forgot` and `policy` change the past: the state is folded again from the first event on, without the votes that any later
-event takes back (their duels count as skipped) and with the latest policy.
+`forgot` and `policy` change the past: the state is folded again from the first event on, without the votes that any later event
+takes back (their duels count as skipped) and with the latest policy. What was compacted away stays as it is: its votes can
+no longer be taken back, nor be learnt by another policy.
 
 The content of an action set is in the blob of the first `asked` event that offers it: its first `set_bytes` bytes. Version
 0.1.0 wrote it as an event of its own, `set`, and an event `snapshot` after which every set was written again; both are read.
@@ -29,14 +31,17 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Generic, NamedTuple
+
+import numpy as np
 
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.arrays import NewestWithin
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
-from duelist.core.serialize import from_bytes, to_bytes
-from duelist.journal.base import Event, Record
+from duelist.core.serialize import Pieces, from_bytes, to_bytes
+from duelist.journal.base import COMPACTED, Event, Record
 from duelist.journal.replica import Fold
 from duelist.live.agent_state import SKIPPED, AgentState, Asked, Shown
 from duelist.live.guardrails import Conditions, Guardrails
@@ -60,6 +65,10 @@ class LoggedState(Generic[Shown, Asked]):
         offered: action sets whose content need not be written again, by digest: the latest 64, or `SET_MEMORY` bytes of them.
         version: version of duelist that wrote the latest `opened` event.
         opened_at: position of that event.
+        fixed: duels below this number ended before the journal was compacted, and cannot be taken back, unless they are in
+            `open_then`.
+        open_then: numbers of the duels that waited for an answer when it was.
+        rewritten_at: position of the latest event that changed the past: pieces of snapshots from before it are of no use.
     """
 
     def __init__(self, agent: AgentState[Shown, Asked]) -> None:
@@ -67,6 +76,12 @@ class LoggedState(Generic[Shown, Asked]):
         # Version 0.1.0 counted sets only; an `opened` event says from where on bytes count too.
         self.offered = NewestWithin[str, ActionSet](limit=OFFERED_SETS, most_bytes=None)
         self.version, self.opened_at = "", 0
+        self.fixed, self.open_then = 0, frozenset[int]()
+        self.rewritten_at = 0
+
+    def is_fixed(self, number: int) -> bool:
+        """Whether a duel ended before the journal was compacted."""
+        return number < self.fixed and number not in self.open_then
 
     def offer(self, digest: str, actions: ActionSet) -> None:
         """Remember a set that is in the journal."""
@@ -97,23 +112,35 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
 
     def rewrites(self, record: Record) -> bool:
         """Whether an event changes what earlier ones mean."""
-        return record.kind in ("forgot", "policy")
+        return record.kind in ("forgot", "policy", COMPACTED)
+
+    def base(self, state: LoggedState[Shown, Asked], position: int) -> tuple[dict[str, Any], bytes]:
+        """Body and blob of an event that stands for all up to that position."""
+        agent = state.agent
+        state.rewritten_at = position
+        state.fixed, state.open_then, state.opened_at = len(agent.endings), frozenset(agent.pending), position
+        said = {"version": state.version, "agent": agent.token, "set_memory": state.offered.most_bytes}
+        return {**identity_of(agent), **said}, self.dump(state)
 
     def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> LoggedState[Shown, Asked]:
         """The state after `last`, which changes the past, from all events up to it."""
         later, policy, changed_at = [], None, 0
+        state: LoggedState[Shown, Asked] | None = None
         for record in records():
+            if record.kind == COMPACTED:
+                state = self.load(record.blob)
             if record.position <= last.position and record.kind == "forgot":
                 later.append((record.position, Selection(**record.body["votes"])))
             if record.position <= last.position and record.kind == "policy":
                 policy, changed_at, self._policy_changed = self._policy_of(record), record.position, True
-        state = self.new(policy)
+        state = state or self.new(policy)
         for record in records():
             if record.position > last.position:
                 break
             if not self.rewrites(record):
                 gone = [one for position, one in later if position > record.position]
                 self._apply_without(state, record, gone, with_note=record.position > changed_at)
+        state.rewritten_at = last.position
         return state
 
     def apply(self, state: LoggedState[Shown, Asked], record: Record) -> None:
@@ -157,22 +184,40 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
 
     def dump(self, state: LoggedState[Shown, Asked]) -> bytes:
         """A snapshot."""
-        return to_bytes(
-            {
-                "agent": _FORMAT,
-                "version": state.version,
-                "token": state.agent.token,
-                "policy": describe_policy(state.agent.lane.policy) if self._policy_changed else None,
-                "opened_at": state.opened_at,
-                "offered": list(state.offered.values()),
-                "set_memory": state.offered.most_bytes,
-                "lane": state.agent.to_saved(),
-            }
-        )
+        return to_bytes(self._to_saved(state))
+
+    def dump_in_pieces(
+        self, state: LoggedState[Shown, Asked], saved: Collection[str]
+    ) -> tuple[bytes, Mapping[str, bytes], Collection[str]]:
+        """A snapshot without what does not change, the new pieces of that, and the names of all."""
+        pieces = Pieces(f"{state.rewritten_at}/", saved)
+        data = to_bytes(self._to_saved(state), pieces)
+        return data, pieces.new, {*saved, *pieces.new}
+
+    def load_from_pieces(self, data: bytes, piece: Callable[[str], bytes | None]) -> LoggedState[Shown, Asked]:
+        """The state of such a snapshot, or of one in one piece."""
+        return self._from_saved(from_bytes(data, piece))
+
+    def _to_saved(self, state: LoggedState[Shown, Asked]) -> dict[str, Any]:
+        return {
+            "agent": _FORMAT,
+            "version": state.version,
+            "token": state.agent.token,
+            "policy": describe_policy(state.agent.lane.policy) if self._policy_changed else None,
+            "opened_at": state.opened_at,
+            "offered": list(state.offered.values()),
+            "set_memory": state.offered.most_bytes,
+            "fixed": state.fixed,
+            "rewritten_at": state.rewritten_at,
+            "open_then": np.array(sorted(state.open_then), dtype=np.int64),
+            "lane": state.agent.to_saved(),
+        }
 
     def load(self, data: bytes) -> LoggedState[Shown, Asked]:
         """The state of a snapshot, of version 0.1.0 as well, which offered nothing."""
-        saved = from_bytes(data)
+        return self._from_saved(from_bytes(data))
+
+    def _from_saved(self, saved: Any) -> LoggedState[Shown, Asked]:
         if not isinstance(saved, dict) or saved.get("agent") != _FORMAT:
             raise SavedStateError(f"expected a snapshot of an agent of format {_FORMAT}; got another kind of state.")
         written = saved.get("policy")
@@ -183,6 +228,8 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             state.version, state.opened_at = saved["version"], saved["opened_at"]
             state.agent.token = saved.get("token", "")
             state.remember(saved.get("set_memory"))
+            state.rewritten_at = saved.get("rewritten_at", 0)
+            state.fixed, state.open_then = saved.get("fixed", 0), frozenset(np.asarray(saved.get("open_then", [])).tolist())
             for actions in saved.get("offered", []):
                 state.offer(actions.digest.hex(), actions)
         except _BROKEN as error:
@@ -212,7 +259,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
 
     def check_opened(self, record: Record, read: Callable[[], Iterator[Record]] | None) -> None:
         """Refuse a journal of another agent, or of something else. `read` gives all events: the policy may have changed."""
-        if record.kind != "opened":
+        if record.kind not in ("opened", COMPACTED):
             raise SavedStateError(
                 f"event {record.position} of the journal is {record.kind!r}, which an agent did not write. Use another journal."
             )
@@ -236,7 +283,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         proposal = agent.lane.proposal
         if size:
             mine = proposal is not None and proposal.actions.digest.hex() == digest
-            state.offer(digest, proposal.actions if proposal and mine else from_bytes(record.blob[:size]))
+            state.offer(digest, proposal.actions if proposal and mine else _unpack(record.blob[:size]))
         actions = state.offered.get(digest)
         if actions is None:
             raise SavedStateError(
@@ -273,7 +320,7 @@ class Ask(NamedTuple):
         """An `asked` event."""
         agent, digest = state.agent, self.actions.digest.hex()
         # Saved before asking: a set that cannot be stored is refused first.
-        content = b"" if digest in state.offered else to_bytes(self.actions)
+        content = b"" if digest in state.offered else _pack(self.actions)
         proposal = agent.propose_under(self.actions, self.conditions)
         number = len(agent.endings)
         body = {"id": number, "set": digest, **agent.kind.asked_facts(proposal), "stream": number, "policy": state.opened_at}
@@ -334,6 +381,12 @@ class Forget(NamedTuple):
 
     def decide(self, state: LoggedState[Any, Any], at: int) -> Event:  # noqa: ARG002
         """A `forgot` event."""
+        number = self.selection.duel
+        if number is not None and state.is_fixed(number):
+            raise InvalidInputError(
+                f"the answer to duel {number} cannot be taken back: the journal was compacted since. Only what it taught is "
+                f"left, together with all other answers up to there."
+            )
         return Event("forgot", {"votes": self.selection._asdict(), "rounds": state.agent.rounds})
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> int:
@@ -348,6 +401,11 @@ class ChangePolicy(NamedTuple):
 
     def decide(self, state: LoggedState[Any, Any], at: int) -> Event:  # noqa: ARG002
         """A `policy` event."""
+        if state.fixed:
+            raise InvalidInputError(
+                f"this agent cannot change its policy: its journal was compacted, and the answers to the first {state.fixed} "
+                f"duels, from which another policy would have to learn, are gone. Make a new agent on another journal."
+            )
         written = describe_policy(self.policy)
         if written is None:
             raise InvalidInputError(
@@ -407,6 +465,18 @@ class Skip(NamedTuple):
 
     def reply(self, state: LoggedState[Any, Any], event: Event | None) -> None:
         """Nothing."""
+
+
+def _pack(actions: ActionSet) -> bytes:
+    """A set as bytes; compressed where most of its numbers are zero, as in one block per arm."""
+    content = to_bytes(actions)
+    sparse = isinstance(actions, FiniteActions) and 2 * np.count_nonzero(actions.features) < actions.features.size
+    return zlib.compress(content, 1) if sparse else content
+
+
+def _unpack(content: bytes) -> Any:
+    # What is not compressed is a zip archive, which begins with "PK" and never with the first byte of zlib.
+    return from_bytes(content if content.startswith(b"PK") else zlib.decompress(content))
 
 
 def new_token() -> str:

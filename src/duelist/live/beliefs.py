@@ -50,11 +50,14 @@ class Beliefs:
 
     Args:
         seed: names the random numbers.
+
+    Attributes:
+        lock: held while draws are renewed.
     """
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._ensemble: Ensemble | None = None
         self._theta = np.empty((0, 0))
 
@@ -67,7 +70,7 @@ class Beliefs:
             dim: length of theta; other draws than that are thrown away.
             memory: what all votes add up to; less than their number where old ones are forgotten.
         """
-        with self._lock:
+        with self.lock:
             known = self._ensemble
             if known is not None and known.whitened.shape[1] == dim:
                 votes = known.curvature.observations
@@ -82,7 +85,7 @@ class Beliefs:
 
     def clear(self) -> None:
         """Draw from scratch the next time: what was learnt is no longer what it was."""
-        with self._lock:
+        with self.lock:
             self._ensemble = None
 
     def to_saved(self) -> Ensemble | None:
@@ -91,7 +94,7 @@ class Beliefs:
 
     def restore(self, saved: Ensemble | None) -> None:
         """Go on from `to_saved`."""
-        with self._lock:
+        with self.lock:
             self._ensemble = None
             if saved is not None:
                 self._keep(saved)
@@ -117,6 +120,16 @@ def votes_of(lane: LiveLane) -> History:
     if history is None:
         raise InvalidInputError("this lane keeps no votes. Make it with keep_votes=True.")
     return history
+
+
+def running_draws(lane: LiveLane, rounds: int) -> Draws | None:
+    """Draws from the Gaussian that is all a lane keeps of its votes; None where it keeps the votes themselves."""
+    belief = None if lane.votes is not None else lane.policy.running_belief(lane.state)
+    if belief is None:
+        return None
+    (mean,), (whitener,) = belief
+    noise = lane.streams.generator("running belief", 0, rounds).standard_normal((N_DRAWS, lane.dim))
+    return Draws(mean + noise @ whitener, rounds, 0)
 
 
 def potential_of_lane(lane: LiveLane) -> LinearPotential:

@@ -231,7 +231,7 @@ class DuelState(AgentState[Duels, Duel]):
 
     def forget(self, selection: Selection) -> int:
         """Take votes back and say how many: the state of never having been told, bit for bit. Their duels count as skipped."""
-        log, gone = self.kept_log("forget").without(selection)
+        log, gone = self.kept_log().without(selection)
         lane = self._fresh_lane(self._live_lane.policy)
         log.play(lane, self)
         self._go_on_with(lane, log)
@@ -242,7 +242,7 @@ class DuelState(AgentState[Duels, Duel]):
 
     def change_policy(self, policy: Policy[Any]) -> None:
         """Go over to another policy, in the state in which it would be had it learnt all votes itself."""
-        log = self.kept_log("change the policy").for_policy(policy.keeps_sets(), policy.follows_sets())
+        log = self.kept_log().for_policy(policy.keeps_sets(), policy.follows_sets())
         lane = self._fresh_lane(policy)
         log.play(lane, self)
         self._go_on_with(lane, log)
@@ -251,13 +251,9 @@ class DuelState(AgentState[Duels, Duel]):
             for number, (shown, actions) in self.pending.items()
         }
 
-    def kept_log(self, verb: str) -> VoteLog:
-        """The log, or why there is none."""
-        if self.log is None:
-            raise InvalidInputError(
-                f"this agent cannot {verb}: it did not keep what it was asked and told. Make it with keep_votes=True, or on a "
-                f"journal. (A file of version 0.1.0, or one saved by an agent on a journal, does not hold it.)"
-            )
+    def kept_log(self) -> VoteLog:
+        """The log, which an agent in memory has where it keeps votes."""
+        assert self.log is not None
         return self.log
 
     def outcome_of(self, number: int) -> IntArray:

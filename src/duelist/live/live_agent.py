@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import os
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +19,7 @@ import numpy.typing as npt
 from duelist.actions.finite import ActionSet, FiniteActions, digest_of
 from duelist.core.arrays import NewestWithin
 from duelist.core.checks import finite_array, finite_number, whole_number
-from duelist.core.errors import InvalidInputError, SavedStateError
+from duelist.core.errors import InvalidInputError, SavedStateError, UnknownDuelError
 from duelist.core.files import read_whole, write_whole
 from duelist.core.lanes import Problem
 from duelist.core.serialize import from_bytes, to_bytes
@@ -27,6 +30,7 @@ from duelist.live.agent_log import (
     SET_MEMORY,
     AgentFold,
     Ask,
+    Forget,
     LoggedState,
     Open,
     Skip,
@@ -39,14 +43,15 @@ from duelist.live.agent_log import (
 from duelist.live.agent_state import AgentState, Asked, Shown
 from duelist.live.beliefs import Beliefs
 from duelist.live.lane import LivePolicy
+from duelist.live.vote_log import Selection
 from duelist.policies.codec import policy_from_mapping
 from duelist.version import __version__
 
 Result = TypeVar("Result")
 _FORMAT = 1
-# An answered question is two events, and a snapshot grows with them: with snapshots a hundredth of the journal apart, their
-# cost per vote stays bounded, and so does the time of a restart.
-_GROWTH = 100
+# An answered question is two events, and what a snapshot writes anew grows with them, slowly: with snapshots a part of the
+# journal apart, their cost per vote stays bounded, and so does the time of a restart.
+_GROWTH = 200
 
 
 class LiveAgent(ABC, Generic[Shown, Asked]):
@@ -75,11 +80,15 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             keep = keep_votes and journal is None
             return self._new_state(another or policy, problem, seed, max_pending, keep, exploration)
 
+        self._keep_votes = keep_votes
         self._lock = threading.RLock()
         self._sets = NewestWithin[bytes, FiniteActions](limit=OFFERED_SETS, most_bytes=SET_MEMORY)
         self._beliefs = Beliefs(seed)
+        _let_survive_forks(self)
         self._memory = new_state()
         self._memory.token = new_token()
+        if journal is not None and not self._is_bounded():
+            self._keep_votes = True  # compacting again and again would write the whole history each time
         self._replica = None if journal is None else self._open(journal, new_state, snapshot_every)
 
     def _open(
@@ -93,7 +102,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         for first in journal.read():
             fold.check_opened(first, journal.read)
             break
-        replica = Replica(journal, fold, snapshot_every=snapshot_every, growth=_GROWTH)
+        replica = Replica(journal, fold, snapshot_every=snapshot_every, growth=_GROWTH, keep_events=self._keep_votes)
         fold.check_policy(replica.state.agent.lane.policy)
         replica.commit(Open(identity))
         return replica
@@ -107,6 +116,12 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool, exploration: float
     ) -> AgentState[Shown, Asked]:
         """The state before the first question."""
+
+    def _is_bounded(self) -> bool:
+        """Whether a Gaussian is all that the policy keeps of its votes."""
+        lane = self._memory.lane
+        belief = getattr(lane.policy, "running_belief", None)
+        return belief is not None and belief(lane.state) is not None
 
     @property
     def _state(self) -> AgentState[Shown, Asked]:
@@ -140,6 +155,29 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         with self._lock:
             return self._memory.ask(actions)
 
+    async def choose_async(self, features: npt.ArrayLike | ActionSet) -> Asked:
+        """`choose` for code that must not block: it runs in a thread. Cancelled, it skips its question when that comes.
+
+        Args:
+            features: as in `choose`.
+        """
+        loop = asyncio.get_running_loop()
+        started = loop.run_in_executor(None, self.choose, features)
+
+        def take_back(done: asyncio.Future[Asked]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                loop.run_in_executor(None, self.skip, done.result())
+
+        try:
+            return await asyncio.shield(started)
+        except asyncio.CancelledError:
+            started.add_done_callback(take_back)
+            raise
+
+    async def skip_async(self, question: Asked | int) -> None:
+        """`skip` in a thread."""
+        await asyncio.shield(asyncio.to_thread(self.skip, question))
+
     def skip(self, question: Asked | int) -> None:
         """Say that there will be no answer. Nothing is learnt."""
         if self._replica is not None:
@@ -152,6 +190,19 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         """Take in what other processes put on the journal. Asking and telling do so by themselves."""
         if self._replica is not None:
             self._replica.refresh()
+
+    def compact(self) -> None:
+        """Drop the past and keep what was learnt from it: on a journal, one event takes the place of all events so far.
+
+        Nothing is left of them in the file: no features, no answers, no voter's name. What was told before can no longer be
+        taken back, nor learnt by another policy; what waits for an answer still waits. It writes the file anew, so call it when
+        nobody minds waiting. In memory, what is kept for `forget` is dropped, and no more is kept.
+        """
+        if self._replica is not None:
+            self._replica.compact()
+            return
+        with self._lock:
+            self._memory.log = None
 
     def report(self) -> dict[str, float]:
         """Human-readable numbers: how much was asked, learnt and is pending, and how the policy is doing."""
@@ -202,6 +253,12 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             ) from error
         return agent
 
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInputError(
+            f"a {type(self).__name__} cannot be sent to another process as it is. Let it save a file and load that there, or "
+            f"make an agent there on the same journal."
+        )
+
     def _tell(self, question: Asked | int, answer: Any, voter: str | None = None, time: float | None = None) -> None:
         """On a journal the same answer again is no news; in memory telling twice is an error."""
         if not isinstance(voter, str | None):
@@ -212,6 +269,32 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             return
         with self._lock:
             self._memory.tell(*self._memory.read_answer(question, answer), voter, when)
+
+    def _forget(self, question: Asked | int | None, voter: str | None, since: float | None, until: float | None) -> int:
+        """Take votes back; see `Agent.forget`."""
+        number = None if question is None else self._read(lambda state: state.find(question))[0]
+        selection = Selection(number, voter, since, until)
+        selection.check()
+        if number is not None and self._read(lambda state: state.answer_to(number)) is None:
+            noun = self._memory.kind.noun
+            raise UnknownDuelError(
+                f"{noun} {number} has no answer that could be forgotten. Use skip for one that will have none."
+            )
+        self._check_votes_kept("forget")
+        self._beliefs.clear()
+        if self._replica is not None:
+            return self._replica.commit(Forget(selection))
+        with self._lock:
+            memory: Any = self._memory  # which keeps a log, and so can forget
+            forgotten: int = memory.forget(selection)
+            return forgotten
+
+    def _check_votes_kept(self, verb: str) -> None:
+        if not self._keep_votes or (self._replica is None and self._memory.log is None):
+            raise InvalidInputError(
+                f"this agent cannot {verb}: it did not keep what it was asked and told. Make it with keep_votes=True, in "
+                f"memory or on a journal. (A file of version 0.1.0, or one saved by an agent on a journal, does not hold it.)"
+            )
 
     def _read(self, question: Callable[[AgentState[Shown, Asked]], Result]) -> Result:
         if self._replica is not None:
@@ -235,6 +318,31 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
                 known.__dict__["digest"] = digest  # worked out once: of 50,000 arms it takes longer than choosing
                 self._sets.add(digest, known, known.features.nbytes)
             return known
+
+
+_agents: weakref.WeakSet[LiveAgent[Any, Any]] | None = None
+
+
+def _let_survive_forks(agent: LiveAgent[Any, Any]) -> None:
+    """Have every fork wait until nobody is half way through a change of this agent: the child finds it whole and free."""
+    global _agents  # a fork concerns the whole process, as do the hooks that Python calls then
+    if _agents is None and hasattr(os, "register_at_fork"):
+        _agents = weakref.WeakSet()
+        held: list[Any] = []
+
+        def hold() -> None:
+            # As in `Agent.predict`: beliefs first, then the agent.
+            held.extend(lock for one in _agents or () for lock in (one._beliefs.lock, one._lock))
+            for lock in held:
+                lock.acquire()
+
+        def let_go() -> None:
+            while held:
+                held.pop().release()
+
+        os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)
+    if _agents is not None:
+        _agents.add(agent)
 
 
 def check_methods(policy: object, example: str, methods: tuple[str, ...]) -> None:

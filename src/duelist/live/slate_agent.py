@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -159,7 +160,13 @@ class SlateAgent(LiveAgent[Slates, Slate]):
         return policy
 
     def learn(
-        self, slate: Slate | int, winner: int | Literal["tie"] | None = None, *, ranking: Sequence[int] | None = None
+        self,
+        slate: Slate | int,
+        winner: int | Literal["tie"] | None = None,
+        *,
+        ranking: Sequence[int] | None = None,
+        voter: str | None = None,
+        time: float | None = None,
     ) -> None:
         """Learn which candidate won, or how they rank.
 
@@ -167,10 +174,40 @@ class SlateAgent(LiveAgent[Slates, Slate]):
             slate: what `choose` returned, or its id.
             winner: the row of the winner, one of `slate.rows`; or "tie", where the policy has a model of ties.
             ranking: instead of the winner, rows from the best on: all of the slate, or the best few.
+            voter: who answered, so that `forget(voter=...)` finds it.
+            time: when, in seconds of any clock, so that `forget(since=..., until=...)` finds it.
         """
-        if (winner is None) == (ranking is None):
-            raise InvalidInputError(f"give either winner or ranking; got winner={winner!r} and ranking={ranking!r}.")
-        self._tell(slate, ranking if winner is None else winner)
+        self._tell(slate, _answer(winner, ranking), voter, time)
+
+    async def learn_async(
+        self,
+        slate: Slate | int,
+        winner: int | Literal["tie"] | None = None,
+        *,
+        ranking: Sequence[int] | None = None,
+        voter: str | None = None,
+        time: float | None = None,
+    ) -> None:
+        """`learn` in a thread, for code that must not block. The answer is learnt even where waiting for it is cancelled."""
+        await asyncio.shield(asyncio.to_thread(self._tell, slate, _answer(winner, ranking), voter, time))
+
+    def forget(
+        self,
+        slate: Slate | int | None = None,
+        *,
+        voter: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> int:
+        """Take answers back and return how many, as `Agent.forget` does; on a journal only, which has what was asked and told.
+
+        Args:
+            slate: what `choose` returned, or its id.
+            voter: as it was given to `learn`.
+            since: answers of this time or later; those without a time are in no interval.
+            until: answers before this time.
+        """
+        return self._forget(slate, voter, since, until)
 
     def _check_policy(self, policy: Any) -> None:
         check_methods(policy, "ListwiseFGTS()", ("start", "choose", "learn", "report"))
@@ -192,3 +229,10 @@ class SlateAgent(LiveAgent[Slates, Slate]):
         if exploration:
             raise InvalidInputError(f"exploration is for duels; got {exploration!r} for slates. Leave it out.")
         return AgentState(SlateKind(Lane(policy, problem, seed=seed), policy), max_pending)
+
+
+def _answer(winner: int | Literal["tie"] | None, ranking: Sequence[int] | None) -> Ranking:
+    answer = ranking if winner is None else winner
+    if answer is None or (winner is not None and ranking is not None):
+        raise InvalidInputError(f"give either winner or ranking; got winner={winner!r} and ranking={ranking!r}.")
+    return answer

@@ -112,6 +112,13 @@ class Policy(Protocol[State]):
         """The prior over theta that the policy holds, or a standard normal one where it has none of its own."""
         return Gaussian()
 
+    def running_belief(self, state: State) -> tuple[FloatArray, FloatArray] | None:  # noqa: ARG002
+        """Mean (lanes, dim) and whitener (lanes, dim, dim) of the Gaussian that is all the policy keeps of its votes.
+
+        None where it keeps more. With one, memory does not grow with the votes, and what is believed is read from it.
+        """
+        return None
+
     def keeps_sets(self) -> bool:
         """Whether `learn` reads the arms of the action set. If not, the pair and the set's digest are enough to learn from."""
         return True

@@ -59,6 +59,13 @@ class Trace(NamedTuple):
     energy: FloatArray
 
 
+class OnePassSampler(Sampler, Protocol):
+    """A sampler that needs each duel only once."""
+
+    def absorb(self, potential: LinearPotential, state: Any) -> Any:
+        """The state after the newest duel of the potential, which need not be kept any longer."""
+
+
 @runtime_checkable
 class Tracer(Protocol):
     """A sampler that can run many draws in one call, with everything that it tunes held fixed."""

@@ -137,6 +137,11 @@ class OnlineState(NamedTuple):
     slope: FloatArray
     observations: int
 
+    @property
+    def curvature(self) -> Curvature:
+        """The Gaussian, as samplers that fit a mode have it."""
+        return Curvature(self.mean, self.whitener, self.observations)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Online(_GaussianSampler):
@@ -164,7 +169,7 @@ class Online(_GaussianSampler):
         self, potential: LinearPotential, state: OnlineState, streams: Streams, round_: int, attempt: int = 0
     ) -> OnlineState:
         """Let new duels in, and draw."""
-        belief = self._absorb(potential, state)
+        belief = self.absorb(potential, state)
         terms, chains = potential.compiled_terms, state.position.shape[1]
         # The tilt was absorbed as a slope: with no sets left to maximise over, it is the linear term of a Gaussian.
         if terms.tilt is not None:
@@ -179,7 +184,7 @@ class Online(_GaussianSampler):
         position, _ = self._draw(chains, belief.mean, belief.whitener, source, terms)
         return belief._replace(position=position)
 
-    def _absorb(self, potential: LinearPotential, state: OnlineState) -> OnlineState:
+    def absorb(self, potential: LinearPotential, state: OnlineState) -> OnlineState:
         """The belief after all duels of this potential; a full history is read from its beginning, a last duel is added."""
         if potential.observations == state.observations:
             return state

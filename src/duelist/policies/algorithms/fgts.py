@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from duelist.policies.parts.same_arm import (
 )
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior
-from duelist.samplers.base import Sampler
+from duelist.samplers.base import OnePassSampler, Sampler
 from duelist.samplers.curvature import unknown_curvature
 from duelist.samplers.expansion import no_expansion, prepare_terms
 from duelist.samplers.peaks import excess_energy, excess_limit
@@ -147,11 +147,6 @@ class FGTS(Policy[FGTSState]):
 
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
-        if problem.live and self._sampler.one_pass:
-            raise InvalidInputError(
-                f"a one-pass sampler takes in one answer between two questions, and live answers come late and together; got "
-                f'sampler {self.sampler!r}. Use another, such as "mala" or "laplace".'
-            )
         warn_of_large_dim("FGTS", problem.dim)
         # The theorem's mu is a strength over the root of the horizon, as alpha is.
         alpha = theory_mu(self.prior.radius, horizon=1) if isinstance(self.mu, str) else self.alpha
@@ -233,7 +228,12 @@ class FGTS(Policy[FGTSState]):
 
     def learn(self, state: FGTSState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> FGTSState:
         """Append the outcomes to the history; the chains move when the next pair is asked for."""
-        return state._replace(history=state.history.append(actions, duels, outcomes))
+        state = state._replace(history=state.history.append(actions, duels, outcomes))
+        if not self._sampler.one_pass:
+            return state
+        # Now, since the next answer may come before the next question, and takes the place of this one in the history.
+        one_pass = cast(OnePassSampler, self._sampler)
+        return state._replace(chains=one_pass.absorb(self._potential(state, state.history.live_statistics), state.chains))
 
     def _same_arm(self, state: FGTSState) -> SameArm:
         return resolve_same_arm(self.same_arm, DRAWS_AGAIN, live=state.settings.live)
@@ -293,6 +293,14 @@ class FGTS(Policy[FGTSState]):
     def follows_sets(self) -> bool:
         """Chains move with what was learnt, whatever is on offer."""
         return False
+
+    def running_belief(self, state: FGTSState) -> tuple[FloatArray, FloatArray] | None:
+        """The Gaussian of a one-pass sampler; None for the others, which keep every vote."""
+        if not self._sampler.one_pass:
+            return None
+        # Before the first question this is what makes the prior the belief; later there is nothing left to absorb.
+        chains = cast(OnePassSampler, self._sampler).absorb(self._potential(state, state.history.live_statistics), state.chains)
+        return chains.curvature.mode, chains.curvature.whitener
 
     def forgetting(self) -> float:
         """The discount."""

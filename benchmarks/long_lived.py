@@ -1,0 +1,113 @@
+"""What an agent costs after years: python benchmarks/long_lived.py [--votes 100000] [--only bounded] [--journal] [--regret].
+
+Every duel offers new contexts, one block per arm (12 arms, d = 108). Printed is the memory beyond the two vectors of every
+vote; the median, the median of the last thousand and the longest single call of choose and of learn, in processor time of the
+process; and on a journal the size of the file and how long a restart takes. `bounded` is `FGTS(sampler="online")`; it and
+`fgts` are made with `keep_votes=False`, without which the sets of all duels are kept too. `--regret` plays the
+running Gaussian beside the exact sampler instead: 20 trials of 2,500 rounds, d = 10, 32 arms, fresh in every round and fixed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import duelist
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.agent_memory import resident
+from duelist.journal import SQLiteJournal
+from duelist.typing import FloatArray
+
+_ARMS, _DIM = 12, 108
+AGENTS: dict[str, tuple[Any, bool]] = {
+    "bounded": (duelist.FGTS(sampler="online"), False),
+    "fgts": (duelist.FGTS(), False),
+    "fgts-plain": (duelist.FGTS(alpha=0.0), True),
+    "colstim": (duelist.CoLSTIM(), True),
+    "foresight": (duelist.Foresight(), True),
+}
+
+
+def play(agent: duelist.Agent, votes: int, seed: int) -> FloatArray:
+    """Processor time in ms, (votes, 2), of choosing and learning."""
+    rng = np.random.default_rng(seed)
+    theta = 2.0 * np.random.default_rng(0).standard_normal(_DIM) / np.sqrt(_DIM)
+    times = np.empty((votes, 2))
+    for t in range(votes):
+        features = duelist.features.one_block_per_arm(rng.standard_normal(_DIM // _ARMS), _ARMS)
+        begin = time.process_time()
+        duel = agent.choose(features)
+        times[t, 0] = time.process_time() - begin
+        chance = 1.0 / (1.0 + np.exp(-float(theta @ (duel.features[0] - duel.features[1]))))
+        winner = duel.first if rng.random() < chance else duel.second
+        begin = time.process_time()
+        agent.learn(duel, winner=winner)
+        times[t, 1] = time.process_time() - begin
+    return 1000.0 * times
+
+
+def measure(name: str, votes: int, on_journal: bool, folder: Path) -> str:
+    """One row of the table."""
+    policy, keep_votes = AGENTS[name]
+    settings: dict[str, Any] = {"dim": _DIM, "seed": 0, "keep_votes": keep_votes}
+    play(duelist.Agent(policy, **settings), min(votes, 2200), seed=1)  # compiles everything, also what long histories need
+    path, before = folder / f"{name}.db", resident()
+    if not on_journal:
+        agent = duelist.Agent(policy, **settings)
+        times = play(agent, votes, seed=0)
+        size = restart = ""
+    else:
+        with SQLiteJournal(path) as journal:
+            agent = duelist.Agent(policy, **settings, journal=journal)
+            times = play(agent, votes, seed=0)
+        size = f"{path.stat().st_size / votes:,.0f}"
+        begin = time.perf_counter()
+        with SQLiteJournal(path) as journal:
+            agent = duelist.Agent(policy, **settings, journal=journal)
+            restart = f"{time.perf_counter() - begin:.1f}"
+        assert agent.rounds == votes
+    beyond = resident() - before - votes * 2 * _DIM * 8 / 2**20
+    middle, last, most = np.median(times, axis=0), np.median(times[-1000:], axis=0), times.max(axis=0)
+    return (
+        f"| {name} | {votes:,} | {beyond:+.0f} | {middle[0]:.2f} / {last[0]:.2f} / {most[0]:.0f} "
+        f"| {middle[1]:.2f} / {last[1]:.2f} / {most[1]:.0f} | {size} | {restart} |"
+    )
+
+
+def compare_regret() -> None:
+    """Print what the running Gaussian costs in regret."""
+    for fresh in (True, False):
+        env = duelist.LinearDuels(dim=10, arms=32, fresh_arms=fresh)
+        policies = {name: duelist.FGTS(sampler=name) for name in ("mala", "online")}
+        print(f"fresh arms: {fresh}\n{duelist.compare(policies, env, rounds=2500, trials=20, seed=0)}", flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--votes", type=int, default=100_000)
+    parser.add_argument("--only", nargs="*", default=["bounded", "fgts", "fgts-plain", "colstim"], choices=list(AGENTS))
+    parser.add_argument("--journal", action="store_true")
+    parser.add_argument("--regret", action="store_true")
+    options = parser.parse_args()
+    if options.regret:
+        compare_regret()
+        return
+    columns = ("agent", "votes", "memory beyond the vectors, MB", "choose, ms: median / last / longest", "learn, ms")
+    print(f"| {' | '.join(columns)} | journal, bytes a duel | restart, s |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.only:
+            print(measure(name, options.votes, options.journal, Path(folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
