@@ -19,7 +19,6 @@ from duelist.kernels.actions import TIE, smallest_into, sort_into
 from duelist.kernels.pairs import Bounds, Candidates, max_pair_lanes, maxinp_lanes
 from duelist.policies.algorithms.foresight import share_seen
 from duelist.policies.parts.confidence import warn_of_many_pairs
-from duelist.policies.parts.pair_probability import count_favourites
 from duelist.typing import FloatArray
 from tests.support.kernels import from_python
 
@@ -120,19 +119,6 @@ def test_orders_are_those_of_a_stable_sort(n: int) -> None:
     for most in (1, 2, 12, n, n + 5):
         found = smallest(order, values, most)
         np.testing.assert_array_equal(order[:found], expected[:most])
-
-
-def test_favourites_are_those_of_the_whole_table() -> None:
-    utilities = np.random.default_rng(0).standard_normal((6, 500)).round(1)
-    favourites = count_favourites(utilities)
-    table = np.zeros((6, 6))
-    for column in utilities.T:
-        best, second, *_ = np.argsort(-column, kind="stable")
-        table[best, second] += 1
-    for i in range(6):
-        likes = favourites.best == i
-        assert likes.sum() == table[i].sum()
-        assert [int((likes & (favourites.second == j)).sum()) for j in range(6)] == table[i].tolist()
 
 
 def test_the_share_of_arms_that_came_back_is_the_same_in_blocks_and_close_from_a_sample() -> None:

@@ -13,15 +13,45 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
 from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.parts.pair_probability import count_favourites, pair_probability
+from duelist.policies.parts.pair_probability import Liked, liked_by, pair_probability
+from duelist.typing import FloatArray
 
 RULES = ["allow", "runner-up", "redraw"]
 
 
+def liked_in(utilities: FloatArray, first: int, second: int) -> Liked:
+    """How two arms are liked in a table of utilities (n_arms, draws)."""
+    return liked_by(np.zeros(len(utilities)), np.eye(len(utilities)), utilities, first, second)
+
+
+def probability(utilities: FloatArray, first: int, second: int, rule: str) -> float:
+    if first == second and rule != "allow":
+        return 0.0
+    return pair_probability(liked_in(utilities, first, second), rule)
+
+
+def test_counts_are_those_of_sorted_draws() -> None:
+    utilities = np.random.default_rng(0).standard_normal((6, 500)).round(1)  # some are equal: the lower row is better
+    table = np.zeros((6, 6), dtype=int)
+    for column in utilities.T:
+        best, second, *_ = np.argsort(-column, kind="stable")
+        table[best, second] += 1
+    for i, j in itertools.permutations(range(6), 2):
+        wanted = Liked(500, 6, table[i].sum(), table[j].sum(), table[i, j], table[j, i])
+        assert liked_in(utilities, i, j) == wanted
+        assert liked_in(utilities, j, i) == wanted.turned()
+
+
+def test_utilities_are_mean_and_factor_times_noise() -> None:
+    rng = np.random.default_rng(3)
+    mean, factor, noise = rng.standard_normal(5), rng.standard_normal((5, 3)), rng.standard_normal((3, 200))
+    assert liked_by(mean, factor, noise, 0, 3) == liked_in(mean[:, None] + factor @ noise, 0, 3)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_the_probabilities_of_all_ordered_pairs_add_up_to_one(rule: str) -> None:
-    liked = count_favourites(np.random.default_rng(0).normal(size=(5, 400)))
-    total = sum(pair_probability(liked, i, j, rule) for i, j in itertools.product(range(5), repeat=2))
+    utilities = np.random.default_rng(0).normal(size=(5, 400))
+    total = sum(probability(utilities, i, j, rule) for i, j in itertools.product(range(5), repeat=2))
     assert total == pytest.approx(1.0)
 
 
@@ -44,10 +74,9 @@ def test_the_estimate_agrees_with_playing_the_rule_itself(rule: str) -> None:
         if second == first and rule != "allow":
             second = int(order[1])
         counts[first, second] += 1
-    liked = count_favourites(utilities)
     for i, j in itertools.product(range(4), repeat=2):
         # Four standard errors of a share of 40,000 plays: below one false alarm in 900 for the 16 pairs together.
-        assert pair_probability(liked, i, j, rule) == pytest.approx(counts[i, j] / n, abs=4 * np.sqrt(0.25 / n))
+        assert probability(utilities, i, j, rule) == pytest.approx(counts[i, j] / n, abs=4 * np.sqrt(0.25 / n))
 
 
 @pytest.mark.slow

@@ -385,3 +385,58 @@ def absorb_lanes(mean: FloatArray, precision: FloatArray, whitener: FloatArray, 
             return lane
         invert_lower(whitener[lane], factor)
     return -1
+
+
+@entry
+def step_to_modes(mode: FloatArray, whitener: FloatArray, precision: FloatArray, likelihood: Likelihood) -> None:
+    """Move mode (lanes, dim) by a Newton step with the curvature that is known, whose inverse Cholesky factor is `whitener`."""
+    lanes, dim = mode.shape
+    capacity = likelihood.contrasts.shape[2]
+    logits, scratch = np.empty(capacity), np.empty(capacity)
+    gradient, slope, move = np.empty(dim), np.empty(dim), np.empty(dim)
+    for lane in range(lanes):
+        n = likelihood.n_rows[lane]
+        for i in range(dim):
+            gradient[i] = precision[lane] * mode[lane, i]
+        if n > 0:
+            add_loss_gradient(gradient, mode[lane], counts_of_lane(likelihood, lane), logits[:n], scratch[:n])
+        lower_times(slope, whitener[lane], gradient)
+        lower_transposed_times(move, whitener[lane], slope)
+        for i in range(dim):
+            mode[lane, i] -= move[i]
+
+
+@entry
+def count_liked(counts: IntArray, mean: FloatArray, factor: FloatArray, noise: FloatArray, first: int, second: int) -> None:
+    """In how many draws two arms are at the top, when the utilities of all are mean + factor @ noise.
+
+    Args:
+        counts: (4,) filled: draws in which `first` is best, `second` is best, `second` is right behind `first`, and the
+            reverse.
+        mean: (n_arms,).
+        factor: (n_arms, rank).
+        noise: (rank, draws).
+        first: row of an arm.
+        second: row of another.
+    """
+    draws = noise.shape[1]
+    value, best, behind = np.empty(draws), np.full(draws, -1), np.full(draws, -1)
+    top, runner = np.full(draws, -math.inf), np.full(draws, -math.inf)
+    for k in range(mean.shape[0]):
+        for d in range(draws):
+            value[d] = mean[k]
+        for r in range(noise.shape[0]):
+            for d in range(draws):
+                value[d] += factor[k, r] * noise[r, d]
+        for d in range(draws):
+            is_best, is_behind = value[d] > top[d], value[d] > runner[d]
+            behind[d] = best[d] if is_best else (k if is_behind else behind[d])
+            runner[d] = top[d] if is_best else (value[d] if is_behind else runner[d])
+            best[d] = k if is_best else best[d]
+            top[d] = value[d] if is_best else top[d]
+    counts[:] = 0
+    for d in range(draws):
+        counts[0] += best[d] == first
+        counts[1] += best[d] == second
+        counts[2] += best[d] == first and behind[d] == second
+        counts[3] += best[d] == second and behind[d] == first

@@ -8,9 +8,6 @@ from duelist.policies.base import SlatePolicy as SlatePolicy
 from duelist.policies.codec import can_be_written as can_be_written
 from duelist.policies.codec import policy_from_mapping as policy_from_mapping
 from duelist.policies.codec import to_mapping as to_mapping
-from duelist.policies.parts.pair_probability import count_favourites as count_favourites
-from duelist.policies.parts.pair_probability import draw_utilities as draw_utilities
-from duelist.policies.parts.pair_probability import pair_probability as pair_probability
 from duelist.policies.registry import POLICIES as POLICIES
 from duelist.policies.registry import duel_policies as duel_policies
 from duelist.policies.registry import policy_class as policy_class

@@ -17,6 +17,7 @@ from duelist.core.stored_names import stored
 from duelist.kernels.gaussian import MAX_ITERATIONS, TOLERANCE, curvature_lanes
 from duelist.kernels.logistic import Likelihood
 from duelist.posteriors.linear import LinearPotential
+from duelist.posteriors.priors import Prior
 from duelist.posteriors.table import TableLoss
 from duelist.typing import FloatArray
 
@@ -44,10 +45,9 @@ def unknown_curvature(lanes: int, dim: int) -> Curvature:
     return Curvature(np.zeros((lanes, dim)), np.zeros((lanes, dim, dim)), -1)
 
 
-def flat_precision(potential: LinearPotential) -> float:
+def flat_precision(prior: Prior, dim: int) -> float:
     """Precision that stands in for a ball: the uniform law on radius R has covariance R^2 / (dim + 2) in every direction."""
-    radius = potential.prior.radius
-    return (potential.dim + 2) / radius**2 if math.isfinite(radius) else 0.0
+    return (dim + 2) / prior.radius**2 if math.isfinite(prior.radius) else 0.0
 
 
 def refresh_curvature(curvature: Curvature, potential: LinearPotential) -> Curvature:
@@ -55,7 +55,7 @@ def refresh_curvature(curvature: Curvature, potential: LinearPotential) -> Curva
     seen = curvature.observations
     if seen >= 0 and seen <= potential.observations <= seen + min(seen, int(potential.memory)) // _GROWTH:
         return curvature
-    precision = potential.precision + flat_precision(potential)
+    precision = potential.precision + flat_precision(potential.prior, potential.dim)
     return fit_curvature(curvature, potential.likelihood, precision, potential.observations)
 
 
@@ -84,7 +84,7 @@ def curvature_of_table(table: TableLoss, potential: LinearPotential, *, start: F
     at the mode in the end; from a start near the mode it is the one from there.
     """
     identity = np.eye(potential.dim)
-    ridge = float(potential.prior.precision) + flat_precision(potential)
+    ridge = float(potential.prior.precision) + flat_precision(potential.prior, potential.dim)
     mode, whitener, far = np.zeros(potential.dim) if start is None else start, identity, True
     for _ in range(MAX_ITERATIONS):
         with np.errstate(over="ignore", invalid="ignore"):  # it is looked at on the next line

@@ -169,7 +169,10 @@ def prepare_terms(
         expansion = extend_expansion(expansion, curvature, potential)
         return curvature, expansion, substitute(expansion, potential)
     duels = Following(
-        potential.likelihood, potential.precision + flat_precision(potential), potential.newest, potential.observations
+        potential.likelihood,
+        potential.precision + flat_precision(potential.prior, potential.dim),
+        potential.newest,
+        potential.observations,
     )
     curvature, expansion = follow(curvature, expansion, duels)
     if not is_long(potential):

@@ -200,7 +200,9 @@ class Online(_GaussianSampler):
         slope = state.slope.copy()
         if whole:
             mean[:], slope[:] = 0.0, 0.0
-            precision[:] = np.eye(potential.dim) * (terms.precision[:, None, None] + flat_precision(potential))
+            precision[:] = np.eye(potential.dim) * (
+                terms.precision[:, None, None] + flat_precision(potential.prior, potential.dim)
+            )
         bad_lane = absorb_lanes(mean, precision, whitener, slope, terms)
         if bad_lane >= 0:
             raise NonFiniteError(

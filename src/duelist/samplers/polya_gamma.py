@@ -105,7 +105,7 @@ class PolyaGamma:
         curvature = refresh_curvature(state.curvature, potential) if potential.mu.any() else state.curvature
         position = state.position.copy()
         lanes, n_chains, _ = position.shape
-        source, extra = random_source(streams, round_, attempt, n_chains), flat_precision(potential)
+        source, extra = random_source(streams, round_, attempt, n_chains), flat_precision(potential.prior, potential.dim)
         jumps = source._replace(keys=streams.keys("jumps"))
         renewed = curvature is not state.curvature
         peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps, _BARRIER)

@@ -33,7 +33,7 @@ from duelist.history.statistics import Statistics
 from duelist.policies.base import Policy
 from duelist.policies.parts.confidence import warn_of_large_dim
 from duelist.policies.parts.feel_good import FeelGoodSettings, check_feel_good, feel_good_settings
-from duelist.policies.parts.pair_probability import count_favourites, draw_utilities, follow_duels, pair_probability
+from duelist.policies.parts.pair_probability import Pair, follow_duels, liked_under, pair_probability
 from duelist.policies.parts.same_arm import (
     DRAWS_AGAIN,
     SameArm,
@@ -42,10 +42,10 @@ from duelist.policies.parts.same_arm import (
     separate_arms,
     separate_points,
 )
-from duelist.posteriors.linear import LinearPotential
+from duelist.posteriors.linear import LinearPotential, likelihood_from
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.samplers.base import OnePassSampler, Sampler
-from duelist.samplers.curvature import unknown_curvature
+from duelist.samplers.curvature import flat_precision, unknown_curvature
 from duelist.samplers.expansion import no_expansion, prepare_terms
 from duelist.samplers.peaks import excess_energy, excess_limit
 from duelist.samplers.registry import sampler_named
@@ -256,18 +256,20 @@ class FGTS(Policy[FGTSState]):
         if not isinstance(actions, FiniteActions) or curvature is None or curvature.observations < 0:
             return estimates
         if curvature.observations != state.history.rounds:
-            plain = LinearPotential.of(self.prior, state.history.live_statistics, eta=state.settings.eta, chains=1)
-            curvature = follow_duels(curvature, plain)
+            likelihood = likelihood_from(state.history.live_statistics, state.settings.eta)
+            precision = np.full(len(estimates), self.prior.precision + flat_precision(self.prior, actions.dim))
+            curvature = follow_duels(curvature, likelihood, precision)
         rule = self._same_arm(state)
         for lane in range(len(estimates)):
-            utilities = draw_utilities(curvature, lane, actions.features[lane], seed=state.asked)
-            if actions.offsets is not None:
-                utilities += actions.offsets[lane][:, None]
-            liked = count_favourites(utilities)
-            first, second = int(duels.first[lane]), int(duels.second[lane])
-            estimates[lane] = pair_probability(liked, first, second, rule)
-            if both_orders and first != second:
-                estimates[lane] += pair_probability(liked, second, first, rule)
+            pair = Pair(int(duels.first[lane]), int(duels.second[lane]), turn=state.asked)
+            if pair.first == pair.second and rule is not SameArm.ALLOW:
+                estimates[lane] = 0.0
+                continue
+            offsets = None if actions.offsets is None else actions.offsets[lane]
+            liked = liked_under(curvature, lane, actions.features[lane], offsets, pair)
+            estimates[lane] = pair_probability(liked, rule)
+            if both_orders and pair.first != pair.second:
+                estimates[lane] += pair_probability(liked.turned(), rule)
         return estimates
 
     def estimated_utilities(self, state: FGTSState, actions: FiniteActions) -> FloatArray:

@@ -8,32 +8,90 @@ one or two hundredths.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from duelist.kernels.gaussian import count_liked, step_to_modes
+from duelist.kernels.logistic import Likelihood
 from duelist.policies.parts.same_arm import REDRAWS
-from duelist.posteriors.linear import LinearPotential
-from duelist.samplers.curvature import Curvature, flat_precision
-from duelist.typing import FloatArray, IntArray
+from duelist.samplers.curvature import Curvature
+from duelist.typing import FloatArray
 
 MOST_DRAWS, LEAST_DRAWS = 1024, 256
 _UTILITIES = 2**16  # beyond so many numbers there are fewer draws: 1,024 for up to 64 arms
+_TURNS = 64
 
 
-def draw_utilities(curvature: Curvature, lane: int, features: FloatArray, seed: int) -> FloatArray:
-    """(n_arms, draws) utilities of features (n_arms, dim) under the normal approximation in one lane."""
+class Liked(NamedTuple):
+    """How a number of draws like two arms.
+
+    Attributes:
+        draws: how many.
+        n_arms: arms to choose from.
+        best_first: draws in which the first is best.
+        best_second: draws in which the second is.
+        second_behind: draws in which the first is best and the second right behind it.
+        first_behind: the reverse.
+    """
+
+    draws: int
+    n_arms: int
+    best_first: int
+    best_second: int
+    second_behind: int
+    first_behind: int
+
+    def turned(self) -> Liked:
+        """The same for the two arms in the other order."""
+        return Liked(self.draws, self.n_arms, self.best_second, self.best_first, self.first_behind, self.second_behind)
+
+
+class Pair(NamedTuple):
+    """Two rows, and the number of the question, which turns the draws."""
+
+    first: int
+    second: int
+    turn: int
+
+
+def liked_by(mean: FloatArray, factor: FloatArray, noise: FloatArray, first: int, second: int) -> Liked:
+    """How two arms are liked when utilities (n_arms, draws) are mean + factor @ noise.
+
+    Example:
+        >>> utilities = np.array([[3.0, 1.0], [2.0, 5.0], [0.0, 4.0]])
+        >>> liked = liked_by(np.zeros(3), np.eye(3), utilities, first=1, second=2)
+        >>> liked.best_first, liked.second_behind, liked.best_second
+        (1, 1, 0)
+    """
+    counts = np.empty(4, dtype=np.int64)
+    count_liked(counts, mean, factor, noise, first, second)
+    return Liked(noise.shape[1], len(mean), *counts.tolist())
+
+
+def liked_under(curvature: Curvature, lane: int, features: FloatArray, offsets: FloatArray | None, pair: Pair) -> Liked:
+    """How a pair is liked under the normal approximation in one lane, with features (n_arms, dim) and offsets (n_arms,)."""
     n_arms, dim = features.shape
     # Covariance is the inverse of L L^T, so L^-T times white noise has it.
     factor = features @ curvature.whitener[lane].T
-    if n_arms < dim:  # the same law from fewer numbers: factor = R^T Q^T, and Q^T times white noise is white noise
+    if 2 * n_arms < dim:  # the same law from fewer numbers: factor = R^T Q^T, and Q^T times white noise is white noise
         factor = np.asarray(np.linalg.qr(factor.T, mode="r")).T
-    draws = max(LEAST_DRAWS, min(MOST_DRAWS, _UTILITIES // n_arms))
-    noise = np.random.default_rng(seed).standard_normal((factor.shape[1], draws))
-    return np.asarray((features @ curvature.mode[lane])[:, None] + factor @ noise)
+    noise, signs = _white_noise(factor.shape[1], max(LEAST_DRAWS, min(MOST_DRAWS, _UTILITIES // n_arms)))
+    mean = features @ curvature.mode[lane]
+    if offsets is not None:
+        mean += offsets
+    return liked_by(mean, np.ascontiguousarray(factor * signs[pair.turn % _TURNS]), noise, pair.first, pair.second)
 
 
-def follow_duels(curvature: Curvature, potential: LinearPotential) -> Curvature:
+@lru_cache(maxsize=16)
+def _white_noise(rank: int, draws: int) -> tuple[FloatArray, FloatArray]:
+    """Standard normals (rank, draws), and signs (_TURNS, rank) that turn them: then errors do not add up over questions."""
+    generator = np.random.default_rng(0)
+    return generator.standard_normal((rank, draws)), generator.choice([-1.0, 1.0], size=(_TURNS, rank))
+
+
+def follow_duels(curvature: Curvature, likelihood: Likelihood, precision: FloatArray) -> Curvature:
     """The curvature with its mode moved along by a Newton step, O(rows dim), for duels that came since it was taken.
 
     A sampler renews its curvature when duels have grown by a twentieth, for an old one costs it only speed. Here the mode
@@ -42,71 +100,36 @@ def follow_duels(curvature: Curvature, potential: LinearPotential) -> Curvature:
 
     Args:
         curvature: of an earlier time.
-        potential: of prior and likelihood, with one chain and without the Feel-Good tilt.
+        likelihood: of all duels.
+        precision: (lanes,) of the prior, or what stands in for it.
     """
-    mode = curvature.mode
-    slope = potential.gradient(mode[:, None])[:, 0] + flat_precision(potential) * mode
-    whitened = np.einsum("lij,lj->li", curvature.whitener, slope)
-    return curvature._replace(mode=mode - np.einsum("lij,li->lj", curvature.whitener, whitened))
+    mode = curvature.mode.copy()
+    step_to_modes(mode, curvature.whitener, precision, likelihood)
+    return curvature._replace(mode=mode)
 
 
-class Favourites(NamedTuple):
-    """Which arms a number of draws like.
-
-    Attributes:
-        n_arms: arms to choose from.
-        best: (draws,) the row of each draw's best arm.
-        second: (draws,) the row of the one behind it.
-    """
-
-    n_arms: int
-    best: IntArray
-    second: IntArray
-
-
-def count_favourites(utilities: FloatArray) -> Favourites:
-    """The best two rows of utilities (n_arms, draws) in every draw.
-
-    Example:
-        >>> count_favourites(np.array([[3.0, 1.0], [2.0, 5.0], [0.0, 4.0]])).second.tolist()
-        [1, 2]
-    """
-    by_draw = utilities.T.copy()  # a draw's utilities next to each other: the maximum is found several times faster
-    best = by_draw.argmax(axis=1)
-    by_draw[np.arange(len(best)), best] = -np.inf
-    return Favourites(len(utilities), best, by_draw.argmax(axis=1))
-
-
-def pair_probability(favourites: Favourites, first: int, second: int, same_arm: str) -> float:
-    """Estimated probability that two independent draws play this pair in this order.
+def pair_probability(liked: Liked, same_arm: str) -> float:
+    """Estimated probability that two independent draws play the first arm and then the second.
 
     The first draw plays its best arm i, and the second its best arm j. Where they agree, `same_arm` says what is played
     instead, as in `FGTS`: nothing else ("allow"), the second draw's runner-up, or the best arm of up to 8 further draws
     ("redraw"). Half a count is added everywhere, so that a pair which did happen never gets probability zero.
 
     Args:
-        favourites: the best two arms of every draw.
-        first: row of the first arm.
-        second: row of the second.
+        liked: how many draws like the two arms; for an arm beside itself, the same arm twice.
         same_arm: "allow", "runner-up" or "redraw".
 
     Example:
-        >>> one, other = np.zeros(100, dtype=np.int64), np.ones(100, dtype=np.int64)
-        >>> both = Favourites(2, np.concatenate([one, other]), np.concatenate([other, one]))
-        >>> pair_probability(both, 0, 1, "runner-up")
+        >>> pair_probability(Liked(200, 2, 100, 100, 100, 100), "runner-up")
         0.5
     """
-    draws, n_arms = float(len(favourites.best)), favourites.n_arms
-    likes_first = favourites.best == first
-    best_first, best_second = float(likes_first.sum()), float((favourites.best == second).sum())
-    share_first, share_second = (best_first + 0.5) / (draws + 0.5 * n_arms), (best_second + 0.5) / (draws + 0.5 * n_arms)
-    behind = int((likes_first & (favourites.second == second)).sum())
+    draws, n_arms = float(liked.draws), liked.n_arms
+    share_first = (liked.best_first + 0.5) / (draws + 0.5 * n_arms)
+    share_second = (liked.best_second + 0.5) / (draws + 0.5 * n_arms)
     if same_arm == "allow":
         return share_first * share_second
-    if first == second:
-        return 0.0
     if same_arm == "runner-up":
-        return share_first * ((best_second + behind + 0.5) / (draws + 0.5 * (n_arms - 1)))
+        return share_first * ((liked.best_second + liked.second_behind + 0.5) / (draws + 0.5 * (n_arms - 1)))
     again = share_first ** (REDRAWS + 1)  # every draw agreed
-    last = (behind + 0.5) / (best_first + 0.5 * (n_arms - 1))
+    last = (liked.second_behind + 0.5) / (liked.best_first + 0.5 * (n_arms - 1))
     return share_first * (share_second * (1.0 - again) / (1.0 - share_first) + again * last)
