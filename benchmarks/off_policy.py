@@ -83,10 +83,10 @@ def play(world: World, policy: Any, exploration: float, votes: int, seed: int) -
     return DuelLog.of(*zip(*rows, strict=True))
 
 
-def judge(policy: Any, exploration: float, logs: int, votes: int) -> dict[tuple[str, str], FloatArray]:
+def judge(policy: Any, exploration: float, logs: range, votes: int) -> dict[tuple[str, str], FloatArray]:
     """(opponent, estimator) -> (logs, 6): truth, estimate, low, high, effective sample, whether there was a warning."""
     found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
-    for seed in range(logs):
+    for seed in logs:
         world = draw_world(seed)
         log = play(world, policy, exploration, votes, seed)
         for name, opponent in (("any other", None), ("model 0", 0)):
@@ -134,6 +134,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", type=int, default=200)
+    parser.add_argument("--first-seed", type=int, default=0, help="worlds and votes that nobody has looked at")
     parser.add_argument("--votes", type=int, default=3000)
     parser.add_argument("--only", default="", help="policies whose name contains this")
     parser.add_argument("--figure", type=Path)
@@ -141,13 +142,14 @@ def main() -> None:
     if arguments.figure:
         draw(arguments.figure)
         return
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.logs)
     print(f"{arguments.logs} logs of {arguments.votes} votes.\n")
     print("| logged by | opponent | estimator | covered | bias | RMSE | half width | effective | warned | covered, others |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name, (policy, exploration) in LOGGERS.items():
         if arguments.only not in name:
             continue
-        for (opponent, estimator), rows in judge(policy(), exploration, arguments.logs, arguments.votes).items():
+        for (opponent, estimator), rows in judge(policy(), exploration, seeds, arguments.votes).items():
             truth, estimate, low, high, effective, warned = rows.T
             error, hits = estimate - truth, covered(rows)
             quiet = f"{hits[warned == 0].mean():.3f}" if (warned == 0).any() else "none"

@@ -83,22 +83,6 @@ def test_a_policy_that_draws_knows_how_often_it_shows_a_pair(policy: Any) -> Non
         assert stated[pair] == pytest.approx(count / n, abs=room)
 
 
-def test_the_propensity_follows_votes_that_came_after_the_sampler_looked() -> None:
-    # The sampler renews its picture of the posterior every twentieth duel. Between two renewals the propensity has to move.
-    policy = FGTS(alpha=0.0, sampler=MALA(steps=20))
-    agent = taught(policy, votes=400)
-    for _ in range(15):
-        agent.learn(agent.choose(ARMS), winner="first")
-    curvature = agent._memory.lane.state.chains.curvature
-    assert curvature.observations < 415, "otherwise this test shows nothing"
-    n = 4000
-    shown = shown_by(agent, n)
-    counts = Counter(pair_of(duel) for duel in shown)
-    stated = {pair: np.mean([duel.propensity for duel in shown if pair_of(duel) == pair]) for pair in counts}
-    for pair, count in counts.items():
-        assert stated[pair] == pytest.approx(count / n, abs=0.04)
-
-
 def test_the_mixture_is_exact() -> None:
     agent = taught(MaxInP(), exploration=0.05)
     own = next(duel for duel in shown_by(taught(MaxInP()), 1))

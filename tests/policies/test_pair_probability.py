@@ -12,8 +12,12 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
+from duelist.history.history import History
 from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.parts.pair_probability import Liked, liked_by, pair_probability
+from duelist.policies.parts.pair_probability import Liked, follow_duels, liked_by, pair_probability
+from duelist.posteriors.linear import LinearPotential
+from duelist.posteriors.priors import Gaussian, Prior, UniformBall
+from duelist.samplers.curvature import Curvature, flat_precision, refresh_curvature, unknown_curvature
 from duelist.typing import FloatArray
 
 RULES = ["allow", "runner-up", "redraw"]
@@ -97,6 +101,37 @@ def test_the_estimate_of_fgts_follows_what_it_plays_from_one_posterior(rule: str
         estimates[pair] = policy.pair_probability(state, arms, duels)[0]
     # 1,024 draws of a normal approximation: a share has a standard error of at most 0.016, and the chains are correlated.
     np.testing.assert_allclose(estimates, counts / n, atol=0.08)
+
+
+@pytest.mark.parametrize("prior", [Gaussian(), UniformBall(3.0)], ids=lambda one: type(one).__name__)
+def test_the_mode_follows_duels_that_came_since_it_was_taken(prior: Prior) -> None:
+    rng = np.random.default_rng(4)
+    arms = FiniteActions(rng.normal(size=(5, 3)))
+    history = History.start(lanes=1, dim=3)
+    eta = np.ones(1)
+
+    def learn(history: History, duels: int, winner: int) -> History:
+        for _ in range(duels):
+            first, second = (np.array([row]) for row in rng.choice(5, size=2, replace=False))
+            history = history.append(arms, duels_between(arms, first, second), np.array([winner or rng.choice([-1, 1])]))
+        return history
+
+    def potential(history: History) -> LinearPotential:
+        return LinearPotential.of(prior, history.statistics, eta=eta, chains=1, observations=history.rounds)
+
+    history = learn(history, 200, 0)
+    stale = refresh_curvature(unknown_curvature(1, 3), potential(history))
+    history = learn(history, 10, 1)
+    fresh = refresh_curvature(unknown_curvature(1, 3), potential(history))
+    now = potential(history)
+    followed = follow_duels(stale, now.likelihood, now.precision + flat_precision(prior, 3))
+
+    def distance(one: Curvature) -> float:
+        """In standard deviations of the posterior."""
+        return float(np.linalg.norm(np.linalg.solve(fresh.whitener[0].T, one.mode[0] - fresh.mode[0])))
+
+    assert distance(stale) > 0.2
+    assert distance(followed) < 0.1 * distance(stale)
 
 
 def test_there_is_no_estimate_without_a_curvature_or_rows() -> None:
