@@ -29,7 +29,8 @@ ROWS: dict[str, dict[str, Any]] = {
     "alpha 0.1, sample": {},
     "alpha 0.1, sample of 4": {"exact_sets": 16},
     "alpha 1, all sets": {"alpha": 1.0, "exact_sets": None},
-    "alpha 1, sample": {"alpha": 1.0},
+    "alpha 1, sample of 16 to 32": {"alpha": 1.0, "exact_sets": 128},
+    "alpha 1, default": {"alpha": 1.0},
 }
 
 

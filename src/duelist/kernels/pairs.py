@@ -23,7 +23,7 @@ MAX_ITERATIONS = 50
 # A fit that follows the last one takes one step more than its tolerance asks for: theta is right to 1e-6 and better.
 _FOLLOW_TOLERANCE = 1e-12
 _ARMS_AT_A_TIME = 1024  # their features fit the processor's cache
-_FOLLOW_STEPS = 12  # slower than that, and a new curvature pays
+_FOLLOW_STEPS = 48  # a new curvature costs dim times as much as a step, and more
 
 
 class Candidates(NamedTuple):
@@ -103,9 +103,7 @@ def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: Duel
                 fit.gram[lane, i, j] += z[i] * z[j]
         n = counts.n_rows[lane]
         rows = LaneCounts(counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n], 1.0)
-        # A new curvature costs dim^3 operations whatever n is, and a step in which few contrasts are read next to none.
-        steps = _FOLLOW_STEPS if n > dim else 4 * _FOLLOW_STEPS
-        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, steps):
+        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, _FOLLOW_STEPS):
             lose = lose_chance(dot(theta, z, dim))
             root = math.sqrt(lose * (1.0 - lose))
             for i in range(dim):
