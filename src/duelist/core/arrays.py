@@ -54,9 +54,10 @@ class GradualGrowth:
         """The array with room for one more element; a longer one if it is full. Call it before each append."""
         capacity = array.shape[self._axis]
         if used < capacity:
-            # In the second half every 16 appends move 64 elements: all are over there before the array is full.
+            # In the second half every 16 appends move 33 elements, two for each and one more: all are over there when the array
+            # is full, and not much earlier, for what was moved is in memory twice.
             if capacity >= _GRADUAL and 2 * used >= capacity and used % 16 == 0:
-                self._move(array, min(self._moved + 64, used))
+                self._move(array, min(self._moved + 33, used))
             return array
         self._move(array, used, next_capacity(capacity, at_least))
         longer, self._longer, self._moved = self._longer, None, 0
