@@ -62,19 +62,19 @@ def measure(name: str, votes: int, on_journal: bool, folder: Path) -> str:
     path, before = folder / f"{name}.db", resident()
     if not on_journal:
         agent = duelist.Agent(policy, **settings)
-        times = play(agent, votes, seed=0)
+        times, grown = play(agent, votes, seed=0), resident() - before
         size = restart = ""
     else:
         with SQLiteJournal(path) as journal:
             agent = duelist.Agent(policy, **settings, journal=journal)
-            times = play(agent, votes, seed=0)
+            times, grown = play(agent, votes, seed=0), resident() - before
         size = f"{path.stat().st_size / votes:,.0f}"
         begin = time.perf_counter()
         with SQLiteJournal(path) as journal:
             agent = duelist.Agent(policy, **settings, journal=journal)
             restart = f"{time.perf_counter() - begin:.1f}"
         assert agent.rounds == votes
-    beyond = resident() - before - votes * 2 * _DIM * 8 / 2**20
+    beyond = grown - votes * 2 * _DIM * 8 / 2**20
     middle, last, most = np.median(times, axis=0), np.median(times[-1000:], axis=0), times.max(axis=0)
     return (
         f"| {name} | {votes:,} | {beyond:+.0f} | {middle[0]:.2f} / {last[0]:.2f} / {most[0]:.0f} "

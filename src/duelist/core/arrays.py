@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import mmap
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,9 +54,10 @@ class GradualGrowth:
         """The array with room for one more element; a longer one if it is full. Call it before each append."""
         capacity = array.shape[self._axis]
         if used < capacity:
-            # In the second half every 16 appends move 64 elements: all are over there before the array is full.
+            # In the second half every 16 appends move 33 elements, two for each and one more: all are over there when the array
+            # is full, and not much earlier, for what was moved is in memory twice.
             if capacity >= _GRADUAL and 2 * used >= capacity and used % 16 == 0:
-                self._move(array, min(self._moved + 64, used))
+                self._move(array, min(self._moved + 33, used))
             return array
         self._move(array, used, next_capacity(capacity, at_least))
         longer, self._longer, self._moved = self._longer, None, 0
@@ -64,10 +68,25 @@ class GradualGrowth:
         if self._longer is None:
             shape = list(array.shape)
             shape[self._axis] = size or next_capacity(shape[self._axis], 0)
-            self._longer = np.zeros(shape, dtype=array.dtype)  # pages of zeros cost nothing until they are written to
+            self._longer = _untouched_zeros(tuple(shape), array.dtype)
         part = (slice(None),) * self._axis + (slice(self._moved, stop),)
         self._longer[part] = array[part]
         self._moved = stop
+
+
+def _untouched_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Zeros whose memory is taken page by page, as it is written to.
+
+    NumPy asks for pages of 2 MB. A few elements along the last axis touch one page in every row, so the first of them would
+    wait until all of the array is zeroed: 100 ms at 100 MB.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if not hasattr(mmap, "MADV_NOHUGEPAGE") or not size:
+        return np.zeros(shape, dtype=dtype)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # private: a forked child has its own
+    with contextlib.suppress(OSError):  # a kernel without huge pages has no advice to take
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype=dtype).reshape(shape)
 
 
 class NewestWithin(dict[Key, Value]):
