@@ -41,9 +41,7 @@ def test_counts_are_those_of_sorted_draws() -> None:
         best, second, *_ = np.argsort(-column, kind="stable")
         table[best, second] += 1
     for i, j in itertools.permutations(range(6), 2):
-        wanted = Liked(500, 6, table[i].sum(), table[j].sum(), table[i, j], table[j, i])
-        assert liked_in(utilities, i, j) == wanted
-        assert liked_in(utilities, j, i) == wanted.turned()
+        assert liked_in(utilities, i, j) == Liked(500, 6, table[i].sum(), table[j].sum(), table[i, j], table[j, i])
 
 
 def test_utilities_are_mean_and_factor_times_noise() -> None:
@@ -57,6 +55,9 @@ def test_the_probabilities_of_all_ordered_pairs_add_up_to_one(rule: str) -> None
     utilities = np.random.default_rng(0).normal(size=(5, 400))
     total = sum(probability(utilities, i, j, rule) for i, j in itertools.product(range(5), repeat=2))
     assert total == pytest.approx(1.0)
+    liked = liked_in(utilities, 1, 3)
+    both = probability(utilities, 1, 3, rule) + probability(utilities, 3, 1, rule)
+    assert pair_probability(liked, rule, either_order=True) == pytest.approx(both)
 
 
 @pytest.mark.slow

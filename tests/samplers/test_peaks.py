@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,11 @@ def visit(potential: LinearPotential, position: Floats, calls: int = 1, *, seed:
     curvature = refresh_curvature(unknown_curvature(lanes, dim), potential)
     keys, state = Streams(seed, range(lanes)).keys("jumps"), no_peaks(lanes, chains, dim)
     for call in range(calls):
-        source = RandomSource(keys, call, 0)
+        source = partial(RandomSource, keys, call, 0)
         terms = potential.compiled_terms
-        state = visit_peaks(state, position, curvature, call == 0, potential.observations, terms, source, 2.0)
+        state = visit_peaks(
+            state, position, curvature, call == 0, potential.observations, terms, lambda named=source: named, 2.0
+        )
     return state
 
 

@@ -155,7 +155,10 @@ class MALA:
             curvature, expansion, terms = prepare_terms(state.curvature, state.expansion, potential)
             position, peaks = state.position.copy(), state.peaks
             if _can_search(terms):
-                jumps = source._replace(keys=streams.keys("jumps"))
+
+                def jumps() -> RandomSource:
+                    return source._replace(keys=streams.keys("jumps"))
+
                 renewed = curvature is not state.curvature
                 if expansion.observations == curvature.observations:  # it follows the duels, and is another one every round
                     renewed = expansion.centred != state.expansion.centred

@@ -8,6 +8,7 @@ grow, and where there is more than one, each round begins with proposals that ju
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -132,7 +133,7 @@ def visit_peaks(
     renewed: bool,
     observations: int,
     terms: LinearTerms,
-    source: RandomSource,
+    source: Callable[[], RandomSource],
     barrier: float,
 ) -> PeakState:
     """Bring the peaks up to date and propose jumps between them, moving `position` in place.
@@ -146,7 +147,7 @@ def visit_peaks(
         renewed: whether it was computed anew since the round before.
         observations: number of duels behind it.
         terms: the posterior.
-        source: random numbers for the jumps.
+        source: gives the random numbers for the jumps.
         barrier: nats that the sampler's chains climb without help, in a few rounds.
     """
     if terms.tilt is None or not (renewed or state.centre.shape[2] or state.searched[0] < 0):
@@ -165,7 +166,7 @@ def visit_peaks(
         state = PeakState(centre, whitener, log_weight, energy, *state[4:])
         state = state._replace(next_visit=np.where(moved, observations + _patience(state, terms), state.next_visit))
     accepted = np.empty(position.shape[:2])
-    jump_lanes(position, terms, source, np.where(visited, TRIES, 0), Peaks(*state[:5]), accepted)
+    jump_lanes(position, terms, source(), np.where(visited, TRIES, 0), Peaks(*state[:5]), accepted)
     jumped = np.isfinite(accepted)
     return state._replace(accepted=state.accepted + np.where(jumped, accepted, 0.0), proposed=state.proposed + TRIES * jumped)
 

@@ -24,6 +24,7 @@ from duelist.core.checks import whole_number
 from duelist.core.errors import NonFiniteError
 from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
+from duelist.kernels.philox import RandomSource
 from duelist.kernels.polya_gamma import polya_gamma_lanes
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Prior
@@ -106,7 +107,10 @@ class PolyaGamma:
         position = state.position.copy()
         lanes, n_chains, _ = position.shape
         source, extra = random_source(streams, round_, attempt, n_chains), flat_precision(potential.prior, potential.dim)
-        jumps = source._replace(keys=streams.keys("jumps"))
+
+        def jumps() -> RandomSource:
+            return source._replace(keys=streams.keys("jumps"))
+
         renewed = curvature is not state.curvature
         peaks = visit_peaks(state.peaks, position, curvature, renewed, potential.observations, terms, jumps, _BARRIER)
         tried = np.empty((lanes, n_chains))

@@ -267,9 +267,7 @@ class FGTS(Policy[FGTSState]):
                 continue
             offsets = None if actions.offsets is None else actions.offsets[lane]
             liked = liked_under(curvature, lane, actions.features[lane], offsets, pair)
-            estimates[lane] = pair_probability(liked, rule)
-            if both_orders and pair.first != pair.second:
-                estimates[lane] += pair_probability(liked.turned(), rule)
+            estimates[lane] = pair_probability(liked, rule, either_order=both_orders and pair.first != pair.second)
         return estimates
 
     def estimated_utilities(self, state: FGTSState, actions: FiniteActions) -> FloatArray:

@@ -43,10 +43,6 @@ class Liked(NamedTuple):
     second_behind: int
     first_behind: int
 
-    def turned(self) -> Liked:
-        """The same for the two arms in the other order."""
-        return Liked(self.draws, self.n_arms, self.best_second, self.best_first, self.first_behind, self.second_behind)
-
 
 class Pair(NamedTuple):
     """Two rows, and the number of the question, which turns the draws."""
@@ -108,8 +104,8 @@ def follow_duels(curvature: Curvature, likelihood: Likelihood, precision: FloatA
     return curvature._replace(mode=mode)
 
 
-def pair_probability(liked: Liked, same_arm: str) -> float:
-    """Estimated probability that two independent draws play the first arm and then the second.
+def pair_probability(liked: Liked, same_arm: str, *, either_order: bool = False) -> float:
+    """Estimated probability that two independent draws play the first arm and then the second, or these two in any order.
 
     The first draw plays its best arm i, and the second its best arm j. Where they agree, `same_arm` says what is played
     instead, as in `FGTS`: nothing else ("allow"), the second draw's runner-up, or the best arm of up to 8 further draws
@@ -118,18 +114,25 @@ def pair_probability(liked: Liked, same_arm: str) -> float:
     Args:
         liked: how many draws like the two arms; for an arm beside itself, the same arm twice.
         same_arm: "allow", "runner-up" or "redraw".
+        either_order: whether the second may come first.
 
     Example:
         >>> pair_probability(Liked(200, 2, 100, 100, 100, 100), "runner-up")
         0.5
     """
-    draws, n_arms = float(liked.draws), liked.n_arms
-    share_first = (liked.best_first + 0.5) / (draws + 0.5 * n_arms)
-    share_second = (liked.best_second + 0.5) / (draws + 0.5 * n_arms)
-    if same_arm == "allow":
-        return share_first * share_second
-    if same_arm == "runner-up":
-        return share_first * ((liked.best_second + liked.second_behind + 0.5) / (draws + 0.5 * (n_arms - 1)))
-    again = share_first ** (REDRAWS + 1)  # every draw agreed
-    last = (liked.second_behind + 0.5) / (liked.best_first + 0.5 * (n_arms - 1))
-    return share_first * (share_second * (1.0 - again) / (1.0 - share_first) + again * last)
+    draws, n_arms, one, other, other_behind, one_behind = liked
+    orders = ((one, other, other_behind), (other, one, one_behind)) if either_order else ((one, other, other_behind),)
+    total = 0.0
+    for first, second, behind in orders:
+        share = (first + 0.5) / (draws + 0.5 * n_arms)
+        if same_arm == "runner-up":
+            total += share * ((second + behind + 0.5) / (draws + 0.5 * (n_arms - 1)))
+            continue
+        next_share = (second + 0.5) / (draws + 0.5 * n_arms)
+        if same_arm == "allow":
+            total += share * next_share
+            continue
+        again = share ** (REDRAWS + 1)  # every draw agreed
+        last = (behind + 0.5) / (first + 0.5 * (n_arms - 1))
+        total += share * (next_share * (1.0 - again) / (1.0 - share) + again * last)
+    return total
