@@ -50,9 +50,7 @@ def visit(potential: LinearPotential, position: Floats, calls: int = 1, *, seed:
     for call in range(calls):
         source = partial(RandomSource, keys, call, 0)
         terms = potential.compiled_terms
-        state = visit_peaks(
-            state, position, curvature, call == 0, potential.observations, terms, lambda named=source: named, 2.0
-        )
+        state = visit_peaks(state, position, curvature, call == 0, potential.observations, terms, source, 2.0)
     return state
 
 

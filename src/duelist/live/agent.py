@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -36,7 +35,7 @@ from duelist.live.beliefs import (
 from duelist.live.duel import Duel, DuelState, Winner
 from duelist.live.guardrails import Guardrails, check_conditions
 from duelist.live.lane import LiveLane
-from duelist.live.live_agent import LiveAgent, check_methods
+from duelist.live.live_agent import LiveAgent, check_methods, in_thread
 from duelist.live.votes import check_votes
 from duelist.policies.base import Policy
 from duelist.policies.registry import plays_slates
@@ -150,11 +149,7 @@ class Agent(LiveAgent[Duels, Duel]):
         """
         self._tell(duel, winner, voter, time)
 
-    async def learn_async(
-        self, duel: Duel | int, winner: Winner, *, voter: str | None = None, time: float | None = None
-    ) -> None:
-        """`learn` in a thread, for code that must not block. The vote is learnt even where waiting for it is cancelled."""
-        await asyncio.shield(asyncio.to_thread(self._tell, duel, winner, voter, time))
+    learn_async = in_thread(learn)
 
     def import_votes(
         self,

@@ -8,10 +8,11 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial, wraps
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,10 +49,22 @@ from duelist.policies.codec import policy_from_mapping
 from duelist.version import __version__
 
 Result = TypeVar("Result")
+P = ParamSpec("P")
 _FORMAT = 1
 # An answered question is two events, and what a snapshot writes anew grows with them, slowly: with snapshots a part of the
 # journal apart, their cost per vote stays bounded, and so does the time of a restart.
 _GROWTH = 200
+
+
+def in_thread(method: Callable[P, None]) -> Callable[P, Coroutine[Any, Any, None]]:
+    """The method, run in a thread, for code that must not block. It is done even where waiting is cancelled."""
+
+    @wraps(method)
+    async def run(*arguments: P.args, **named: P.kwargs) -> None:
+        await asyncio.shield(asyncio.to_thread(method, *arguments, **named))
+
+    run.__doc__ = f"`{method.__name__}` in a thread, for code that must not block. It is done even where waiting is cancelled."
+    return run
 
 
 class LiveAgent(ABC, Generic[Shown, Asked]):
@@ -155,14 +168,15 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         with self._lock:
             return self._memory.ask(actions)
 
-    async def choose_async(self, features: npt.ArrayLike | ActionSet) -> Asked:
+    async def choose_async(self, features: npt.ArrayLike | ActionSet, **conditions: Any) -> Asked:
         """`choose` for code that must not block: it runs in a thread. Cancelled, it skips its question when that comes.
 
         Args:
             features: as in `choose`.
+            conditions: what else `choose` takes, such as `voter`.
         """
         loop = asyncio.get_running_loop()
-        started = loop.run_in_executor(None, self.choose, features)
+        started = loop.run_in_executor(None, partial(self.choose, features, **conditions))
 
         def take_back(done: asyncio.Future[Asked]) -> None:
             if not done.cancelled() and done.exception() is None:
@@ -174,10 +188,6 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             started.add_done_callback(take_back)
             raise
 
-    async def skip_async(self, question: Asked | int) -> None:
-        """`skip` in a thread."""
-        await asyncio.shield(asyncio.to_thread(self.skip, question))
-
     def skip(self, question: Asked | int) -> None:
         """Say that there will be no answer. Nothing is learnt."""
         if self._replica is not None:
@@ -185,6 +195,8 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             return
         with self._lock:
             self._memory.skip(self._memory.find(question)[0])
+
+    skip_async = in_thread(skip)
 
     def refresh(self) -> None:
         """Take in what other processes put on the journal. Asking and telling do so by themselves."""

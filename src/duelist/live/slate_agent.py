@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -14,7 +13,7 @@ from duelist.core.lanes import Problem
 from duelist.history.slates import Answer, Slates
 from duelist.live.agent_state import AgentState
 from duelist.live.lane import Lane, LivePolicy, Proposal
-from duelist.live.live_agent import LiveAgent, check_methods
+from duelist.live.live_agent import LiveAgent, check_methods, in_thread
 from duelist.live.pending import Parts
 from duelist.preferences.plackett_luce import RankingError
 from duelist.typing import FloatArray
@@ -179,17 +178,7 @@ class SlateAgent(LiveAgent[Slates, Slate]):
         """
         self._tell(slate, _answer(winner, ranking), voter, time)
 
-    async def learn_async(
-        self,
-        slate: Slate | int,
-        winner: int | Literal["tie"] | None = None,
-        *,
-        ranking: Sequence[int] | None = None,
-        voter: str | None = None,
-        time: float | None = None,
-    ) -> None:
-        """`learn` in a thread, for code that must not block. The answer is learnt even where waiting for it is cancelled."""
-        await asyncio.shield(asyncio.to_thread(self._tell, slate, _answer(winner, ranking), voter, time))
+    learn_async = in_thread(learn)
 
     def forget(
         self,

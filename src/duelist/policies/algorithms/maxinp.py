@@ -41,19 +41,12 @@ from duelist.actions.finite import ActionSet
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import PerLane
 from duelist.core.streams import Streams
-from duelist.history.duels import Duels, duels_between
+from duelist.history.duels import Duels
 from duelist.kernels.pairs import maxinp_lanes, widest_in_cap
 from duelist.policies.parts.confidence import (
     UCBPolicy,
     UCBState,
-    beside_offsets,
-    new_pairs,
-    offer_candidates,
-    random_pairs,
-    warm_up_rounds,
-    warn_of_many_pairs,
 )
-from duelist.policies.parts.same_arm import require_finite
 from duelist.typing import FloatArray
 
 
@@ -83,15 +76,7 @@ class MaxInP(UCBPolicy):
         """The most informative pair of promising arms."""
         if type(actions) is BallActions:
             return self._choose_in_ball(state, actions), state._replace(asked=state.asked + 1)
-        candidates = offer_candidates(self, actions, state.theta, streams, state.asked)
-        finite = require_finite(self, actions)
-        if state.asked < warm_up_rounds(self.warmup, finite):
-            first, second = random_pairs(candidates)
-        else:
-            warn_of_many_pairs(self, finite)
-            first, second = new_pairs(actions.lanes)
-            maxinp_lanes(first, second, candidates, beside_offsets(finite, state.bounds), state.settings.different)
-        return duels_between(finite, first, second), state._replace(asked=state.asked + 1)
+        return self.choose_by(maxinp_lanes, state, actions, streams)
 
     def _choose_in_ball(self, state: UCBState, ball: BallActions) -> Duels:
         if self.warmup != 0:

@@ -18,23 +18,16 @@ from duelist.actions.finite import ActionSet
 from duelist.core.checks import one_of
 from duelist.core.lanes import PerLane
 from duelist.core.streams import Streams
-from duelist.history.duels import Duels, duels_between
+from duelist.history.duels import Duels
 from duelist.kernels.pairs import max_pair_lanes
 from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
     UCBPolicy,
     UCBState,
-    beside_offsets,
     expect_answers,
     learn_ucb,
     learn_ucb_many,
-    new_pairs,
-    offer_candidates,
-    random_pairs,
-    warm_up_rounds,
-    warn_of_many_pairs,
 )
-from duelist.policies.parts.same_arm import require_finite
 from duelist.typing import IntArray
 
 WIDTHS = ("global", "local")
@@ -70,15 +63,7 @@ class MaxPairUCB(UCBPolicy):
 
     def choose(self, state: UCBState, actions: ActionSet, streams: Streams) -> tuple[Duels, UCBState]:
         """The pair with the largest optimistic sum."""
-        candidates = offer_candidates(self, actions, state.theta, streams, state.asked)
-        finite = require_finite(self, actions)
-        if state.asked < warm_up_rounds(self.warmup, finite):
-            first, second = random_pairs(candidates)
-        else:
-            warn_of_many_pairs(self, finite)
-            first, second = new_pairs(actions.lanes)
-            max_pair_lanes(first, second, candidates, beside_offsets(finite, state.bounds), state.settings.different)
-        return duels_between(finite, first, second), state._replace(asked=state.asked + 1)
+        return self.choose_by(max_pair_lanes, state, actions, streams)
 
     def choose_with_pending(
         self, state: UCBState, actions: ActionSet, streams: Streams, pending: Sequence[Duels]

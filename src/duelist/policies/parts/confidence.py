@@ -14,7 +14,7 @@ history: see `duelist.samplers.expansion`. So a vote costs the same however many
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -26,7 +26,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stored_names import Fields, nest, stored
 from duelist.core.streams import Streams
-from duelist.history.duels import Duels
+from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.kernels.linalg.factors import LARGE
 from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, extend_widths, follow_lanes, refit_lanes
@@ -43,6 +43,8 @@ _EXACT_ROWS = 2048  # distinct contrasts up to which a fit reads all of them
 # What a pair costs a rule that looks at all of them, measured at 5,000 arms: 2 ns in dimension 8, 9 ns in dimension 64.
 _NS_PER_PAIR, _NS_PER_ENTRY = 1.0, 0.125
 _SECONDS_TO_SAY = 4.0
+# Fills in the first (lanes,) and the second (lanes,) arm, given candidates, bounds, and whether the two must differ.
+PairRule = Callable[[IntArray, IntArray, Candidates, Bounds, bool], None]
 Belief = TypeVar("Belief", bound=Any)  # Bounds, or another tuple with a theta and a whitener
 # What matrices of dim x dim cost a round, and to factorise: 10 ms and 0.2 s at dim 1536 (`benchmarks/live_cost.py`).
 _MS_PER_SQUARE, _SECONDS_PER_CUBE, _MS_TO_SAY = 10.0 / 1536**2, 0.2 / 1536**3, 50.0
@@ -209,6 +211,18 @@ class UCBPolicy(FittedPolicy[UCBState]):
         """Nothing learnt: every arm is promising."""
         return start_ucb(problem, self.radius, self.ridge, self.same_arm, self.fit_ridge)
 
+    def choose_by(self, pair_rule: PairRule, state: UCBState, actions: ActionSet, streams: Streams) -> tuple[Duels, UCBState]:
+        """Random pairs while the policy warms up, then those that a rule finds among all pairs of arms."""
+        candidates = offer_candidates(self, actions, state.theta, streams, state.asked)
+        finite = require_finite(self, actions)
+        if state.asked < warm_up_rounds(self.warmup, finite):
+            first, second = random_pairs(candidates)
+        else:
+            warn_of_many_pairs(self, finite)
+            first, second = new_pairs(actions.lanes)
+            pair_rule(first, second, candidates, beside_offsets(finite, state.bounds), state.settings.different)
+        return duels_between(finite, first, second), state._replace(asked=state.asked + 1)
+
     def choose_with_pending(
         self, state: UCBState, actions: ActionSet, streams: Streams, pending: Sequence[Duels]
     ) -> tuple[Duels, UCBState]:
@@ -348,12 +362,10 @@ def warn_of_many_pairs(policy: object, actions: FiniteActions) -> None:
     seconds = actions.lanes * actions.n_arms**2 * (_NS_PER_PAIR + _NS_PER_ENTRY * actions.dim) * 1e-9
     if seconds >= _SECONDS_TO_SAY:
         name = type(policy).__name__
-        warnings.warn(
+        _warn(
             f"{name} looks at every pair of arms: with {actions.n_arms:,} arms of dimension {actions.dim} a round takes about "
             f"{seconds:.2g} seconds or more. Use FGTS, CoLSTIM or Foresight, whose cost grows with the arms and not with "
-            f"their pairs, or offer {name} a shortlist.",
-            UserWarning,
-            stacklevel=3,
+            f"their pairs, or offer {name} a shortlist."
         )
 
 
@@ -361,13 +373,15 @@ def warn_of_large_dim(policy: str, dim: int) -> None:
     """Warn at the start of a run whose matrices of dim x dim make every round slow."""
     milliseconds = _MS_PER_SQUARE * dim**2
     if milliseconds >= _MS_TO_SAY:
-        warnings.warn(
+        _warn(
             f"{policy} keeps matrices of dim x dim: with dim {dim:,} a round takes about {milliseconds:.0f} ms, and "
             f"{_SECONDS_PER_CUBE * dim**3:.0f} seconds each time that the votes have grown by a twentieth. Shorten the "
-            f"features, as with duelist.features.PrincipalComponents or ProductMap.",
-            UserWarning,
-            stacklevel=3,
+            f"features, as with duelist.features.PrincipalComponents or ProductMap."
         )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def warm_up_rounds(warmup: WarmUp, actions: FiniteActions) -> int:
