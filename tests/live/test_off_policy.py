@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from duelist import FGTS, Agent, DuelistError, DuelLog, MaxInP, Uniform, evaluate_off_policy
+from duelist import FGTS, Agent, CoLSTIM, DuelistError, DuelLog, MaxInP, Uniform, evaluate_off_policy
 from duelist.journal import MemoryJournal, SQLiteJournal
 from duelist.live import PoorOverlapWarning
 from duelist.typing import FloatArray
@@ -227,6 +227,24 @@ def test_a_journal_gives_the_duels_that_were_answered_and_not_taken_back() -> No
     found = zip(log.set_of, log.first, log.second, log.outcomes, log.propensities, strict=True)
     assert [(log.sets[one].tolist(), *rest) for one, *rest in found] == expected
     assert len(log.sets) == 3, "a set that comes again is kept once"
+
+
+def test_a_compacted_journal_gives_the_duels_that_came_after(tmp_path: Path) -> None:
+    features = np.eye(4)
+    with SQLiteJournal(tmp_path / "votes.db") as journal:
+        agent = Agent(CoLSTIM(), dim=4, journal=journal, exploration=0.5)
+        waiting = [agent.choose(features[:3]) for _ in range(4)]
+        agent.learn(waiting[0], winner="first")
+        agent.compact()
+        agent.learn(waiting[1], winner="first")  # asked before: its set is gone
+        later = [agent.choose(features) for _ in range(3)]
+        for duel in later:
+            agent.learn(duel, winner="second", voter="ann")
+        log = DuelLog.from_journal(journal)
+        assert list(zip(log.first, log.second, strict=True)) == [duel.rows for duel in later]
+        np.testing.assert_allclose(log.propensities, [duel.propensity for duel in later])
+        agent.forget(later[0])
+        assert len(DuelLog.from_journal(journal)) == 2
 
 
 def test_a_journal_of_version_0_1_0_is_read_in_the_order_that_it_knew(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         proposal = agent.lane.proposal
         if size:
             mine = proposal is not None and proposal.actions.digest.hex() == digest
-            state.offer(digest, proposal.actions if proposal and mine else _unpack(record.blob[:size]))
+            state.offer(digest, proposal.actions if proposal and mine else unpack_set(record.blob[:size]))
         actions = state.offered.get(digest)
         if actions is None:
             raise SavedStateError(
@@ -320,7 +320,7 @@ class Ask(NamedTuple):
         """An `asked` event."""
         agent, digest = state.agent, self.actions.digest.hex()
         # Saved before asking: a set that cannot be stored is refused first.
-        content = b"" if digest in state.offered else _pack(self.actions)
+        content = b"" if digest in state.offered else pack_set(self.actions)
         proposal = agent.propose_under(self.actions, self.conditions)
         number = len(agent.endings)
         body = {"id": number, "set": digest, **agent.kind.asked_facts(proposal), "stream": number, "policy": state.opened_at}
@@ -467,14 +467,15 @@ class Skip(NamedTuple):
         """Nothing."""
 
 
-def _pack(actions: ActionSet) -> bytes:
+def pack_set(actions: ActionSet) -> bytes:
     """A set as bytes; compressed where most of its numbers are zero, as in one block per arm."""
     content = to_bytes(actions)
     sparse = isinstance(actions, FiniteActions) and 2 * np.count_nonzero(actions.features) < actions.features.size
     return zlib.compress(content, 1) if sparse else content
 
 
-def _unpack(content: bytes) -> Any:
+def unpack_set(content: bytes) -> Any:
+    """The set whose content an `asked` event holds."""
     # What is not compressed is a zip archive, which begins with "PK" and never with the first byte of zlib.
     return from_bytes(content if content.startswith(b"PK") else zlib.decompress(content))
 

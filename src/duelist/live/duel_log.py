@@ -17,7 +17,8 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.checks import finite_array
 from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.core.serialize import from_bytes
-from duelist.journal.base import Journal, Record
+from duelist.journal.base import COMPACTED, Journal, Record
+from duelist.live.agent_log import unpack_set
 from duelist.live.vote_log import Selection
 from duelist.typing import FloatArray, IntArray
 
@@ -157,37 +158,51 @@ class DuelLog:
         return both[:, 0], both[:, 1]
 
 
+class _Answered(NamedTuple):
+    """An answer, and what it is the answer to; None for what came before a compaction."""
+
+    number: int
+    outcome: int
+    asked: tuple[Any, int, int, float] | None
+
+
 def _duels_of_agent(read: Callable[[], Iterable[Record]]) -> Iterator[LoggedDuel]:
     """What the events of `duelist.live.agent_log` say."""
+    for number, outcome, asked in sorted(_answers_of_agent(read), key=lambda answered: answered.number):
+        if asked is None:
+            continue
+        actions, first, second, propensity = asked
+        if not isinstance(actions, FiniteActions):
+            raise InvalidInputError(f"duel {number} was chosen from a continuous set, where no pair has a probability.")
+        if first != second:  # an arm beside itself says nothing
+            yield LoggedDuel(actions.features[0], first, second, outcome, propensity)
+
+
+def _answers_of_agent(read: Callable[[], Iterable[Record]]) -> Iterator[_Answered]:
+    """All answers that were not taken back."""
     taken_back = [(record.position, Selection(**record.body["votes"])) for record in read() if record.kind == "forgot"]
     sets: dict[str, Any] = {}
     asked: dict[int, tuple[Any, int, int, float]] = {}
-    answers: dict[int, int] = {}
+    is_whole = True
     for record in read():
         body = record.body
-        if record.kind == "set":  # of version 0.1.0
+        if record.kind == COMPACTED:
+            is_whole = False
+        elif record.kind == "set":  # of version 0.1.0
             sets[body["set"]] = from_bytes(record.blob)
         elif record.kind == "asked":
             if "first" not in body:
                 raise InvalidInputError("the journal holds slates. Only duels can be judged.")
             if body.get("set_bytes"):
-                sets[body["set"]] = from_bytes(record.blob[: body["set_bytes"]])
-            asked[body["id"]] = (sets.get(body["set"]), body["first"], body["second"], _propensity_of(body))
+                sets[body["set"]] = unpack_set(record.blob[: body["set_bytes"]])
+            if body["set"] in sets:
+                asked[body["id"]] = (sets[body["set"]], body["first"], body["second"], _propensity_of(body))
         elif record.kind == "told":
-            gone = any(
-                position > record.position and one.meets(body["id"], body.get("voter"), body.get("time"))
-                for position, one in taken_back
-            )
-            if not gone:
-                answers[body["id"]] = _OUTCOMES[body["winner"]]
-    for number, outcome in sorted(answers.items()):
-        if number not in asked:
-            raise SavedStateError(f"duel {number} was answered and never asked. Restore the journal from a copy.")
-        actions, first, second, propensity = asked[number]
-        if not isinstance(actions, FiniteActions):
-            raise InvalidInputError(f"duel {number} was chosen from a continuous set, where no pair has a probability.")
-        if first != second:  # an arm beside itself says nothing
-            yield LoggedDuel(actions.features[0], first, second, outcome, propensity)
+            number, told_by, told_at = body["id"], body.get("voter"), body.get("time")
+            if is_whole and number not in asked:
+                raise SavedStateError(f"duel {number} was answered and never asked. Restore the journal from a copy.")
+            if not any(position > record.position and one.meets(number, told_by, told_at) for position, one in taken_back):
+                yield _Answered(number, _OUTCOMES[body["winner"]], asked.get(number))
 
 
 def _propensity_of(body: dict[str, Any]) -> float:
