@@ -142,7 +142,7 @@ def test_a_vote_reads_a_bounded_part_of_a_long_history() -> None:
 
 @pytest.mark.parametrize("dim", [4, 100])
 def test_the_fit_of_a_long_history_is_near_the_one_that_reads_all_of_it(dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confidence, "_EXACT_ROWS", 150)
+    monkeypatch.setattr(confidence, "EXACT_ROWS", 150)
     environment, streams = LinearDuels(dim=dim, arms=6, fresh_arms=True, geometry="sphere"), Streams(0, [0])
     instance, policy = environment.instance(streams), CoLSTIM()
     state = policy.start(Problem(dim=dim, lanes=1, horizon=500), streams)

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import click
@@ -32,6 +34,7 @@ from duelist.policies.algorithms.colstim import CoLSTIM
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform
+from duelist.policies.parts.confidence import EXACT_ROWS
 from duelist.policies.registry import POLICIES
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior, UniformBall
@@ -99,8 +102,11 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "leaderboard", _leaderboard
     yield "slates", lambda: simulate_slates(ListwiseFGTS(choices=3), LinearSlates(dim=_DIM, arms=_ARMS), rounds=3, trials=2)
     yield "rules in NumPy", _numpy_rule
-    yield "large matrices", lambda: _simulate(FGTS(), LinearDuels(dim=LARGE, arms=_ARMS), rounds=2)
-    yield "large fits", lambda: _simulate(CoLSTIM(), LinearDuels(dim=LARGE, arms=_ARMS), rounds=2)
+    large = LinearDuels(dim=LARGE, arms=_ARMS, fresh_arms=True)
+    yield "large matrices", lambda: _simulate(FGTS(), large)
+    yield "large fits", lambda: _simulate(CoLSTIM(), large, rounds=2)
+    yield "fits of many votes", _follow_many_votes
+    yield "saved agents", _save_and_load
 
 
 def _simulations() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -139,6 +145,23 @@ def _play_live(policy: Any) -> None:
         asked = [agent.choose(random.standard_normal((_ARMS, _DIM))) for _ in _ANSWERS]
         for duel, answer in zip(asked, _ANSWERS, strict=True):
             agent.learn(duel, winner=answer)
+    _ = agent.choose(np.eye(_DIM)).propensity
+
+
+def _follow_many_votes() -> None:
+    random = np.random.default_rng(0)
+    agent = Agent(CoLSTIM(), dim=_DIM)
+    first, second = random.standard_normal((2, EXACT_ROWS + 1, _DIM))
+    agent.import_votes(first, second, np.ones(len(first)))
+    agent.learn(agent.choose(random.standard_normal((_ARMS, _DIM))), winner="first")
+
+
+def _save_and_load() -> None:
+    agent = Agent(FGTS(), dim=_DIM)
+    agent.learn(agent.choose(np.eye(_DIM)), winner="first")
+    with TemporaryDirectory() as folder:
+        agent.save(Path(folder) / "agent")
+        Agent.load(Path(folder) / "agent")
 
 
 def _sample(sampler: str, prior: Prior, *, tilted: bool) -> None:

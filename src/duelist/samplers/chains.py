@@ -91,7 +91,7 @@ def _start(sampler: Sampler, potential: LinearPotential, shape: Curvature, warmu
     lanes = len(streams)
     state = sampler.start(potential.prior, streams, chains=1, dim=potential.dim)
     state = state._replace(position=_disperse(shape, potential.prior, streams))
-    if hasattr(state, "curvature"):  # known already: no chain has to find it again
+    if "curvature" in state._fields:  # known already: no chain has to find it again
         mode, whitener = np.repeat(shape.mode, lanes, axis=0), np.repeat(shape.whitener, lanes, axis=0)
         state = state._replace(curvature=Curvature(mode, whitener, shape.observations))
     for call in range(warmup):

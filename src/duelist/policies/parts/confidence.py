@@ -39,7 +39,7 @@ from duelist.samplers.expansion import Expansion, Following, follow, no_expansio
 from duelist.typing import FloatArray, IntArray
 
 PAPER_RIDGE = 0.001
-_EXACT_ROWS = 2048  # distinct contrasts up to which a fit reads all of them
+EXACT_ROWS = 2048  # distinct contrasts up to which a fit reads all of them
 # What a pair costs a rule that looks at all of them, measured at 5,000 arms: 2 ns in dimension 8, 9 ns in dimension 64.
 _NS_PER_PAIR, _NS_PER_ENTRY = 1.0, 0.125
 _SECONDS_TO_SAY = 4.0
@@ -255,7 +255,7 @@ def learn_ucb(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntAr
     fit = Fit(state.theta.copy(), state.whitener.copy(), state.gram.copy(), state.info.unconverged.copy())
     ridges = Ridges(state.settings.fit_ridge, state.settings.ridge)
     shape = state.shape
-    if not local and history.rounds > _EXACT_ROWS and int(history.live_statistics.n_rows.max()) > _EXACT_ROWS:
+    if not local and history.rounds > EXACT_ROWS and int(history.live_statistics.n_rows.max()) > EXACT_ROWS:
         extend_widths(fit, duels.contrast)
         return _follow_long(state, history)._replace(gram=fit.gram, whitener=fit.whitener)
     if local or shape.shape[1] == 0:
@@ -279,7 +279,7 @@ def _follow_long(state: UCBState, history: History) -> UCBState:
     lanes, dim = state.theta.shape
     duels = Following(likelihood_from(statistics, np.ones(lanes)), state.settings.fit_ridge, statistics.newest, history.rounds)
     seen = known.observations
-    if state.shape.shape[1] == dim and int(statistics.n_rows.max()) == _EXACT_ROWS + 1:
+    if state.shape.shape[1] == dim and int(statistics.n_rows.max()) == EXACT_ROWS + 1:
         seen = history.rounds - 1  # the fit of the vote before is at hand, with its curvature
     shape = state.shape if state.shape.shape[1] == dim else np.empty((lanes, dim, dim))
     curvature, expansion = follow(Curvature(state.theta, shape, seen), known, duels)
