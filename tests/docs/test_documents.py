@@ -73,6 +73,12 @@ def test_duelist_commands_in_documents_have_arguments_that_exist() -> None:
         command.make_context(words[0], words[1:])
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_scripts_that_a_document_names_are_there(document: Path) -> None:
+    found = re.findall(r"python ((?:benchmarks|examples)/[\w/]+\.py)", document.read_text(encoding="utf-8"))
+    assert [script for script in found if not (ROOT / script).exists()] == []
+
+
 def test_make_commands_in_documents_are_in_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     found = commands("make")
