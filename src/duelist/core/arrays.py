@@ -54,8 +54,8 @@ class GradualGrowth:
         """The array with room for one more element; a longer one if it is full. Call it before each append."""
         capacity = array.shape[self._axis]
         if used < capacity:
-            # In the last sixteenth every 16 appends move 272 elements, 16 for each and 16 more: all are over there when the array
-            # is full, and not much earlier, for what was moved is in memory twice.
+            # In the last sixteenth every 16 appends move 272 elements, 16 for each and 16 more: all are over there when the
+            # array is full, and not much earlier, for what was moved is in memory twice.
             if capacity >= _GRADUAL and 16 * used >= 15 * capacity and used % 16 == 0:
                 self._move(array, min(self._moved + 272, used))
             return array
