@@ -192,9 +192,9 @@ def test_in_large_dimensions_the_scales_that_count_follow_the_duels() -> None:
     rng, dim = np.random.default_rng(5), LARGE
     policy, streams = duelist.Foresight(horizon=500), Streams(0, [0])
     state, signed, truth = policy.start(Problem(dim=dim), streams), [], rng.standard_normal(dim) / 5
-    for t in range(150):
-        actions = FiniteActions(rng.standard_normal((6, dim)) / 5)
-        base = float(base_ridge(actions)[0]) if t == 0 else base
+    sets = [FiniteActions(rng.standard_normal((6, dim)) / 5) for _ in range(150)]
+    base = float(base_ridge(sets[0])[0])
+    for actions in sets:
         duels, state = policy.choose(state, actions, streams)
         outcome = np.array([1 if rng.random() < 1 / (1 + np.exp(-duels.contrast[0] @ truth)) else -1])
         signed.append(duels.contrast[0] * outcome[0])
