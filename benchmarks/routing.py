@@ -1,6 +1,6 @@
 """Routing prompts between models: regret and processor time of live agents, beside a Thompson sampler of 25 lines.
 
-    python benchmarks/routing.py --seeds 5 --rounds 3000 [--first-seed 0]
+    python benchmarks/routing.py --seeds 5 --rounds 3000 [--first-seed 0] [--agent-seed 0]
 
 12 models, and prompts of 8 clusters as embeddings of 384 numbers: a centre with a component that all share, plus noise, of
 length 1. The utility of a model is its own, plus one for the cluster, plus a small linear term of the prompt; votes are
@@ -10,6 +10,7 @@ floor is half the gap to the second best: the row `two best`.
 
 Worlds differ more than policies do, so the difference to the Thompson sampler is taken world by world, with the standard error
 of that. Settings are tried on other worlds than 0 to 4, which is what `--first-seed` is for.
+Two runs of a policy in one world differ by chance as well: `--agent-seed 1000` runs the same worlds again with other draws.
 """
 
 from __future__ import annotations
@@ -140,6 +141,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Routing prompts between language models, simulated.")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--agent-seed", type=int, default=0, help="added to the seed of the world for that of the agent")
     parser.add_argument("--rounds", type=int, default=3000)
     options = parser.parse_args()
     quarter, seeds = max(1, options.rounds // 4), range(options.first_seed, options.first_seed + options.seeds)
@@ -152,7 +154,7 @@ def main() -> None:
     }
     plain = np.zeros(len(seeds))
     for name, make in {"NumPy, 25 lines": PlainThompson, **makers}.items():
-        played = [play(make(seed), seed, options.rounds, name) for seed in seeds]
+        played = [play(make(options.agent_seed + seed), seed, options.rounds, name) for seed in seeds]
         regrets, times = np.array([regret for regret, _ in played]), np.concatenate([spent for _, spent in played])
         totals = regrets.sum(axis=1)
         plain = totals if make is PlainThompson else plain
