@@ -15,6 +15,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.kernels.actions import sort_into
 from duelist.kernels.foresight import Envelope, envelope_gain, expected_excess
+from duelist.kernels.linalg.factors import LARGE
 from duelist.policies.parts.prior_scale import FACTORS, LOG_PRIOR, base_ridge
 from duelist.typing import FloatArray
 from tests.support.kernels import from_python
@@ -184,6 +185,33 @@ def test_scales_are_weighted_by_their_laplace_evidence() -> None:
     np.testing.assert_allclose(state.scales.weights[0], weights / weights.sum(), atol=1e-4)
     assert 2 <= np.count_nonzero(weights) < len(FACTORS)
     np.testing.assert_allclose(state.scales.theta[0], fits, atol=1e-4)
+
+
+def test_in_large_dimensions_the_scales_that_count_follow_the_duels() -> None:
+    """Between two renewals fits are exact; the curvature, and with it the evidence, has weights of a twentieth before."""
+    rng, dim = np.random.default_rng(5), LARGE
+    policy, streams = duelist.Foresight(horizon=500), Streams(0, [0])
+    state, signed, truth = policy.start(Problem(dim=dim), streams), [], rng.standard_normal(dim) / 5
+    sets = [FiniteActions(rng.standard_normal((6, dim)) / 5) for _ in range(150)]
+    base = float(base_ridge(sets[0])[0])
+    for actions in sets:
+        duels, state = policy.choose(state, actions, streams)
+        outcome = np.array([1 if rng.random() < 1 / (1 + np.exp(-duels.contrast[0] @ truth)) else -1])
+        signed.append(duels.contrast[0] * outcome[0])
+        state = policy.learn(state, actions, duels, outcome)
+    scales = state.scales
+    assert scales.fitted_at + 3 < state.history.rounds  # several duels were followed
+    counted = np.flatnonzero(scales.weights[0])
+    assert 2 <= len(counted) < len(FACTORS)
+    evidence, fits = zip(*(evidence_of(ridge, base, np.array(signed)) for ridge in base * FACTORS[counted]), strict=True)
+    np.testing.assert_allclose(scales.theta[0, counted], fits, atol=1e-4)
+    weights = np.exp(np.array(evidence) - max(evidence))
+    np.testing.assert_allclose(scales.weights[0, counted], weights / weights.sum(), atol=0.01)
+    chances = 1 / (1 + np.exp(-np.array(fits) @ np.array(signed).T))
+    for g, chance in zip(counted, chances, strict=True):
+        hessian = (np.array(signed).T * chance * (1 - chance)) @ np.array(signed) + base * FACTORS[g] * np.eye(dim)
+        whitener = scales.whitener[0, g]
+        np.testing.assert_allclose(whitener @ hessian @ whitener.T, np.eye(dim), atol=0.02)
 
 
 @pytest.mark.slow

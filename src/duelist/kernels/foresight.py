@@ -23,7 +23,7 @@ from duelist.kernels.actions import TIE, pick_arm, smallest_into, sort_into, uti
 from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane, loss_and_slopes
-from duelist.kernels.pairs import MAX_ITERATIONS, TOLERANCE, Candidates, DuelCounts, measure_arms
+from duelist.kernels.pairs import MAX_ITERATIONS, TOLERANCE, Candidates, DuelCounts, follow_fit, measure_arms
 from duelist.typing import FloatArray, IntArray
 
 _PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)
@@ -384,6 +384,20 @@ def foresight_lanes(decision: Decision, candidates: Candidates, before: FloatArr
         first[lane], second[lane] = one, other
 
 
+class Due(NamedTuple):
+    """Which ridges to fit, and how.
+
+    Attributes:
+        everywhere: also in lanes that learnt nothing.
+        reach: how many places from a ridge that counts others are fitted: 0 for those that count alone.
+        follow: by steps with the curvature of before, for the contrast is of the one duel that came since.
+    """
+
+    everywhere: bool
+    reach: int
+    follow: bool
+
+
 _NEGLIGIBLE = 0.01  # a ridge of less weight is left out until all are fitted again
 
 
@@ -406,6 +420,24 @@ def set_weights(weights: FloatArray, evidence: FloatArray) -> None:
         weights[g] /= kept
 
 
+@inner
+def laplace_evidence(theta: FloatArray, pivots: FloatArray, loss: float, ridge: float, log_prior: float) -> float:
+    """Log evidence of a ridge at its fit, given the diagonal (dim,) of the curvature's Cholesky factor."""
+    value = log_prior - loss
+    for i in range(theta.shape[0]):
+        value += 0.5 * math.log(ridge) - 0.5 * ridge * theta[i] * theta[i] - math.log(pivots[i])
+    return value
+
+
+@inner
+def counts_nearby(weights: FloatArray, g: int, reach: int) -> bool:
+    """Whether a ridge counts that is at most so many places from g."""
+    nearby = False
+    for near in range(max(g - reach, 0), min(g + reach + 1, weights.shape[0])):
+        nearby |= weights[near] != 0.0
+    return nearby
+
+
 @entry
 def refit_scales(
     mixture: Mixture,
@@ -415,16 +447,16 @@ def refit_scales(
     log_prior: FloatArray,
     contrast: FloatArray,
     counts: DuelCounts,
-    everything: bool,
+    due: Due,
 ) -> None:
-    """Fit every ridge that counts, or everything, in the lanes that learnt something; weigh them by their evidence.
+    """Fit the ridges that are due, in the lanes that learnt something; weigh them by their evidence.
 
     The fits, whiteners and weights of the mixture are replaced in place, and evidence (lanes, ridges) with them. A lane whose
     arm met itself, contrast (lanes, dim) of 0, stays as it is.
     """
     lanes, n_ridges, dim = mixture.theta.shape
     weights = mixture.weights
-    hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
+    hessian, factor, pivots = np.empty((dim, dim)), np.empty((dim, dim)), np.empty(dim)
     for lane in range(lanes):
         n = counts.n_rows[lane]
         contrasts, totals, losses = counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n]
@@ -432,23 +464,27 @@ def refit_scales(
         size = 0.0
         for i in range(dim):
             size += abs(contrast[lane, i])
-        if size == 0.0 and not everything:
+        if size == 0.0 and not due.everywhere:
             continue
         for g in range(n_ridges):
-            if weights[lane, g] == 0.0 and not everything:
+            if not counts_nearby(weights[lane], g, due.reach):
                 evidence[lane, g] = -math.inf  # what it was, it was with fewer duels
                 continue
-            r, fitted = ridges[lane, g], mixture.theta[lane, g]
+            r, fitted, whitener = ridges[lane, g], mixture.theta[lane, g], mixture.whitener[lane, g]
             rows = LaneCounts(contrasts, totals, losses, 1.0)
-            iterations = fit_lane(fitted, hessian, rows, r, TOLERANCE, MAX_ITERATIONS)
-            unconverged[lane] += iterations < 0
-            if not cholesky_into(factor, hessian):
-                evidence[lane, g] = -math.inf
-                continue
-            invert_lower(mixture.whitener[lane, g], factor)
+            if due.follow and follow_fit(fitted, whitener, contrast[lane], rows, r):
+                for i in range(dim):
+                    pivots[i] = 1.0 / whitener[i, i]
+            else:
+                iterations = fit_lane(fitted, hessian, rows, r, TOLERANCE, MAX_ITERATIONS)
+                unconverged[lane] += iterations < 0
+                if not cholesky_into(factor, hessian):
+                    evidence[lane, g] = -math.inf
+                    continue
+                invert_lower(whitener, factor)
+                for i in range(dim):
+                    pivots[i] = factor[i, i]
             utilities_into(logits, contrasts, fitted)
-            value = log_prior[g] - loss_and_slopes(logits, totals, losses, slopes)
-            for i in range(dim):
-                value += 0.5 * math.log(r) - 0.5 * r * fitted[i] * fitted[i] - math.log(factor[i, i])
-            evidence[lane, g] = value
+            loss = loss_and_slopes(logits, totals, losses, slopes)
+            evidence[lane, g] = laplace_evidence(fitted, pivots, loss, r, log_prior[g])
         set_weights(weights[lane], evidence[lane])

@@ -84,6 +84,24 @@ class DuelCounts(NamedTuple):
     n_rows: IntArray
 
 
+@maker
+def follow_fit(theta: FloatArray, shape: FloatArray, z: FloatArray, rows: LaneCounts, ridge: float) -> bool:
+    """Fit after one more duel, of contrast z (dim,), by steps with the curvature of before; False if that is too old.
+
+    shape (dim, dim), the inverse Cholesky factor of the curvature, takes in the contrast; the others keep their weights.
+    """
+    dim = theta.shape[0]
+    if not follow_lane(theta, shape, z, rows, ridge, _FOLLOW_TOLERANCE, _FOLLOW_STEPS):
+        return False
+    scaled, white, total = np.empty(dim), np.empty(dim), np.empty(dim)
+    lose = lose_chance(dot(theta, z, dim))
+    root = math.sqrt(lose * (1.0 - lose))
+    for i in range(dim):
+        scaled[i] = root * z[i]
+    extend_whitener(shape, scaled, white, total)
+    return True
+
+
 @entry
 def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: DuelCounts, ridges: Ridges) -> None:
     """`refit_lanes` with global widths, for large dimensions: dim^2 operations per contrast, beside gradients of the fit.
@@ -93,7 +111,7 @@ def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: Duel
     """
     lanes, dim = fit.theta.shape
     hessian, factor = np.empty((dim, dim)), np.empty((dim, dim))
-    scaled, white, total = np.empty(dim), np.empty(dim), np.empty(dim)
+    white, total = np.empty(dim), np.empty(dim)
     for lane in range(lanes):
         z, theta = contrast[lane], fit.theta[lane]
         if dot(z, z, dim) == 0.0:
@@ -103,12 +121,7 @@ def follow_lanes(fit: Fit, shape: FloatArray, contrast: FloatArray, counts: Duel
                 fit.gram[lane, i, j] += z[i] * z[j]
         n = counts.n_rows[lane]
         rows = LaneCounts(counts.contrasts[lane], counts.totals[lane, :n], counts.losses[lane, :n], 1.0)
-        if follow_lane(theta, shape[lane], z, rows, ridges.fit[lane], _FOLLOW_TOLERANCE, _FOLLOW_STEPS):
-            lose = lose_chance(dot(theta, z, dim))
-            root = math.sqrt(lose * (1.0 - lose))
-            for i in range(dim):
-                scaled[i] = root * z[i]
-            extend_whitener(shape[lane], scaled, white, total)
+        if follow_fit(theta, shape[lane], z, rows, ridges.fit[lane]):
             extend_whitener(fit.whitener[lane], z, white, total)
             continue
         if fit_lane(theta, hessian, rows, ridges.fit[lane], TOLERANCE, MAX_ITERATIONS) < 0:

@@ -228,7 +228,7 @@ class Foresight(Policy[ForesightState]):
         if not state.asked:
             scales = set_ridges(scales, finite)
             if state.history.rounds:  # votes that came before the first arms
-                scales, _ = refit(scales, state.history, np.ones((finite.lanes, finite.dim)))
+                scales, _ = refit(scales, state.history, np.ones((finite.lanes, finite.dim)), duels=state.history.rounds)
         remaining = self._rounds_left(state)
         digest = (finite.arms if isinstance(finite, OffsetActions) else finite).digest.hex()
         same_arms = digest == state.arms.digest
@@ -286,7 +286,7 @@ class Foresight(Policy[ForesightState]):
         history, contrast = state.history.append(actions, duels, outcomes), duels.contrast
         if not state.asked:
             return state._replace(history=history)  # the prior's scale, and every fit, waits for the first arms
-        scales, unconverged = refit(state.scales, history, contrast)
+        scales, unconverged = refit(state.scales, history, contrast, duels=1)
         learnt = (contrast != 0.0).any(axis=1)
         return state._replace(
             history=history,
@@ -302,7 +302,9 @@ class Foresight(Policy[ForesightState]):
             history, learnt = history.append(actions, duels, outcomes), learnt | duels.contrast.any(axis=1)
         if not state.asked:
             return state._replace(history=history)
-        scales, unconverged = refit(state.scales, history, np.repeat(learnt[:, None].astype(float), history.dim, axis=1))
+        # Where more than one duel came, a contrast only says whether a lane learnt anything.
+        says = np.repeat(learnt[:, None].astype(float), history.dim, axis=1)
+        scales, unconverged = refit(state.scales, history, says, duels=max(history.rounds - state.history.rounds, 2))
         return state._replace(
             history=history,
             scales=scales,

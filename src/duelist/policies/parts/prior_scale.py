@@ -21,7 +21,8 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.stored_names import stored
 from duelist.history.duels import Duels
 from duelist.history.history import History
-from duelist.kernels.foresight import Mixture, refit_scales, set_weights
+from duelist.kernels.foresight import Due, Mixture, refit_scales, set_weights
+from duelist.kernels.linalg.factors import LARGE
 from duelist.policies.parts.confidence import duel_counts
 from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.typing import FloatArray
@@ -32,6 +33,7 @@ FACTORS: FloatArray = np.array([4.0 ** (half / 2) for half in range(-4, 5)])
 _LOG_SPREAD = math.log(4.0)
 LOG_PRIOR: FloatArray = -0.5 * (np.log(FACTORS) / _LOG_SPREAD) ** 2
 _GROWTH = 20  # all scales are fitted again when the duels have grown by a twentieth
+_NEAR = 2  # in large dimensions those at most so many places from one that counts
 
 
 @stored("foresight-scales")
@@ -83,21 +85,31 @@ def set_ridges(scales: ScaleFits, actions: FiniteActions) -> ScaleFits:
     return scales._replace(ridges=ridges, whitener=whitener, weights=weights)
 
 
-def refit(scales: ScaleFits, history: History, contrast: FloatArray) -> tuple[ScaleFits, FloatArray]:
+def refit(scales: ScaleFits, history: History, contrast: FloatArray, *, duels: int) -> tuple[ScaleFits, FloatArray]:
     """Fit again the scales that count, now and then all of them; also (lanes,) how many fits did not converge.
 
-    contrast (lanes, dim) is that of the newest duel; a lane where it is 0 learnt nothing.
+    From dim 96 on a fit follows the one before while it is one duel older, and now and then is when the curvatures are worked
+    out anew, of the scales that count and those near them.
+
+    Args:
+        scales: the fits so far.
+        history: all duels.
+        contrast: (lanes, dim) of the newest duel; a lane where it is 0 learnt nothing.
+        duels: how many came since the last fit.
     """
-    everything = history.rounds > scales.fitted_at + scales.fitted_at // _GROWTH
+    grown = history.rounds > scales.fitted_at + scales.fitted_at // _GROWTH
+    large = contrast.shape[1] >= LARGE
+    reach = 0 if not grown else _NEAR if large and duels == 1 else len(FACTORS)
     fitted = Mixture(scales.theta.copy(), scales.whitener.copy(), scales.weights.copy())
     evidence, unconverged = scales.evidence.copy(), np.zeros(len(contrast))
-    refit_scales(fitted, evidence, unconverged, scales.ridges, LOG_PRIOR, contrast, duel_counts(history), everything)
+    due = Due(everywhere=grown, reach=reach, follow=large and not grown and duels == 1)
+    refit_scales(fitted, evidence, unconverged, scales.ridges, LOG_PRIOR, contrast, duel_counts(history), due)
     return scales._replace(
         theta=fitted.theta,
         whitener=fitted.whitener,
         weights=fitted.weights,
         evidence=evidence,
-        fitted_at=history.rounds if everything else scales.fitted_at,
+        fitted_at=history.rounds if grown else scales.fitted_at,
     ), unconverged
 
 
