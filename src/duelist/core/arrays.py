@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from duelist.core.checks import whole_number
 
-_GRADUAL = 4096  # elements from which on growing is noticed
+GRADUAL = 4096  # elements from which on growing is noticed
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -56,7 +56,7 @@ class GradualGrowth:
         if used < capacity:
             # In the last sixteenth every 16 appends move 272 elements, 16 for each and 16 more: all are over there when the
             # array is full, and not much earlier, for what was moved is in memory twice.
-            if capacity >= _GRADUAL and 16 * used >= 15 * capacity and used % 16 == 0:
+            if capacity >= GRADUAL and 16 * used >= 15 * capacity and used % 16 == 0:
                 self._move(array, min(self._moved + 272, used))
             return array
         self._move(array, used, next_capacity(capacity, at_least))

@@ -66,9 +66,10 @@ class OfferedSets:
         """Whether this set is one more than may be kept, so that sampling has to start."""
         if self.max_sets is None or self.sample is not None or not self.keep_sets or not isinstance(actions, FiniteActions):
             return False
+        if actions.digest in self._remembered:
+            return False
         numbers = (self.n_sets + 1) * self.dim * max(self.sets.shape[3], actions.n_arms)
-        few = self.n_sets < self.max_sets and numbers <= _MOST_NUMBERS
-        return not few and actions.digest not in self._remembered
+        return not (self.n_sets < self.max_sets and numbers <= _MOST_NUMBERS)
 
     def slot_of(self, actions: ActionSet) -> int:
         """The slot of this set, a new one if its content was not seen lately."""

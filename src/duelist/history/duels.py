@@ -39,9 +39,12 @@ def duels_between(actions: FiniteActions, first: IntArray, second: IntArray, not
     return Duels(first, second, features, note)
 
 
+_OUTCOMES = frozenset((1, -1, 0))
+
+
 def check_outcomes(outcomes: IntArray, lanes: int) -> None:
-    """Refuse outcomes other than (lanes,) of +1, -1 and 0, the numbers that are their own cube."""
-    if np.shape(outcomes) != (lanes,) or not (outcomes * outcomes * outcomes == outcomes).all():
+    """Refuse outcomes other than (lanes,) of +1, -1 and 0."""
+    if np.shape(outcomes) != (lanes,) or not _OUTCOMES.issuperset(np.asarray(outcomes).tolist()):
         raise InvalidInputError(
             f"outcomes must be ({lanes},) of +1 (the first won), -1 (the second won) and 0 (a tie); got {outcomes!r}."
         )

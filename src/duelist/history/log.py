@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from duelist.actions.ball import BallActions
 from duelist.actions.finite import ActionSet
-from duelist.core.arrays import GradualGrowth, enlarge, next_capacity
+from duelist.core.arrays import GRADUAL, GradualGrowth, enlarge, next_capacity
 from duelist.core.errors import SavedStateError
 from duelist.history.action_sets import OfferedSets
 from duelist.history.duels import Duels
@@ -60,8 +60,13 @@ class ContrastCounts:
     def _make_room(self) -> None:
         old = self.counted
         capacity = old.totals.shape[1]
-        if self._most_rows == capacity or self._growth is not None:
+        if self._growth is not None:
+            self._most_rows = int(old.n_rows[0])
+        elif self._most_rows == capacity:
             self._most_rows = int(old.n_rows.max())
+        if self._most_rows < capacity < GRADUAL:
+            self._most_rows += 1
+            return
         contrasts = old.contrasts if self._growth is None else self._growth.make_room(old.contrasts, self._most_rows, 16)
         if self._most_rows == capacity:
             size = next_capacity(capacity, 16)
@@ -146,9 +151,7 @@ class HistoryLog:
         if not self.rounds or self.n_layers > 1:
             return None
         t = self.rounds - 1
-        # A contrast is (lower row) - (higher row): flipped where the first candidate had the higher row.
-        sign = np.where(self.first[t] > self.second[t], -1.0, 1.0)
-        return Newest(self.rows[t].astype(np.int64), 0.5 * (1.0 - sign * self.outcomes[t]))
+        return Newest(self.first[t], self.second[t], self.outcomes[t], self.rows[t])
 
     def append(
         self,

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from duelist.actions.support import Support
-from duelist.typing import FloatArray, IntArray
+from duelist.typing import FloatArray, Int32Array, IntArray
 
 
 class Newest(NamedTuple):
-    """The newest duel of every lane: (lanes,) row of its contrast, and (lanes,) how far the contrast's first arm lost."""
+    """The newest duel of every lane, as it was logged; few readers need it, so it is worked out when it is read.
 
-    row: IntArray
-    lost: FloatArray
+    Attributes:
+        first: (lanes,) row of the first candidate.
+        second: (lanes,) row of the second.
+        outcomes: (lanes,) +1 where the first won, -1 where it lost, 0 where they tied.
+        rows: (lanes,) row of its contrast.
+    """
+
+    first: Int32Array
+    second: Int32Array
+    outcomes: npt.NDArray[np.int8]
+    rows: Int32Array
+
+    @property
+    def row(self) -> IntArray:
+        """(lanes,) row of the contrast."""
+        return self.rows.astype(np.int64)
+
+    @property
+    def lost(self) -> FloatArray:
+        """(lanes,) how far the contrast's first arm lost: 1, 0, or a half for a tie."""
+        # A contrast is (lower row) - (higher row): flipped where the first candidate had the higher row.
+        sign = np.where(self.first > self.second, -1.0, 1.0)
+        return np.asarray(0.5 * (1.0 - sign * self.outcomes))
 
 
 class Statistics(NamedTuple):

@@ -273,7 +273,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
 
     def _tell(self, question: Asked | int, answer: Any, voter: str | None = None, time: float | None = None) -> None:
         """On a journal the same answer again is no news; in memory telling twice is an error."""
-        if not isinstance(voter, str | None):
+        if voter is not None and not isinstance(voter, str):
             raise InvalidInputError(f"voter must be text; got {voter!r}.")
         when = None if time is None else finite_number("time", time)
         if self._replica is not None:

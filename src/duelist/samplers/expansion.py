@@ -114,7 +114,7 @@ def extend_expansion(expansion: Expansion, curvature: Curvature, potential: Line
             slope=slope, hessian=hessian, n_rows=likelihood.n_rows.copy(), observations=potential.observations
         )
         if grown == 1 and potential.newest is not None:
-            extend_by_newest(slope, hessian, expansion.reference, likelihood, *potential.newest)
+            extend_by_newest(slope, hessian, expansion.reference, likelihood, potential.newest.row, potential.newest.lost)
             return longer
         # Where every new duel is a new contrast, the old ones are as they were.
         if (likelihood.n_rows - expansion.n_rows == grown).all():
@@ -135,10 +135,10 @@ def extend_expansion(expansion: Expansion, curvature: Curvature, potential: Line
 
 def is_long(potential: LinearPotential) -> bool:
     """Whether some lane has more distinct contrasts than a sampler has to read one by one."""
-    limit = potential.exact_rows
-    if limit is None or potential.observations <= limit:
+    limit, likelihood = potential.exact_rows, potential.likelihood
+    if limit is None or potential.observations <= limit or likelihood.contrasts.shape[2] <= limit:
         return False
-    return int(potential.likelihood.n_rows.max()) > limit
+    return int(likelihood.n_rows.max()) > limit
 
 
 def substitute(expansion: Expansion, potential: LinearPotential) -> LinearTerms:

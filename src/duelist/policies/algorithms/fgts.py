@@ -288,7 +288,7 @@ class FGTS(Policy[FGTSState]):
 
     def keeps_sets(self) -> bool:
         """Only for the Feel-Good maximum."""
-        return isinstance(self.mu, str) or bool(np.any(self.alpha if self.mu is None else self.mu))
+        return self._tilts
 
     def follows_sets(self) -> bool:
         """Chains move with what was learnt, whatever is on offer."""
@@ -331,6 +331,10 @@ class FGTS(Policy[FGTSState]):
         excess = excess_energy(terms, curvature, chains.position).max(axis=1)
         converged = (excess <= excess_limit(dim)).astype(np.float64)
         return {**found, "nats_above_best": excess, "converged": converged}
+
+    @cached_property
+    def _tilts(self) -> bool:
+        return isinstance(self.mu, str) or bool(np.any(self.alpha if self.mu is None else self.mu))
 
     @cached_property
     def _sampler(self) -> Sampler:
