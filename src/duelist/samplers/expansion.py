@@ -135,10 +135,11 @@ def extend_expansion(expansion: Expansion, curvature: Curvature, potential: Line
 
 def is_long(potential: LinearPotential) -> bool:
     """Whether some lane has more distinct contrasts than a sampler has to read one by one."""
-    limit, likelihood = potential.exact_rows, potential.likelihood
-    if limit is None or potential.observations <= limit or likelihood.contrasts.shape[2] <= limit:
+    limit = potential.exact_rows
+    if limit is None or potential.observations <= limit:
         return False
-    return int(likelihood.n_rows.max()) > limit
+    likelihood = potential.likelihood
+    return likelihood.contrasts.shape[2] > limit and int(likelihood.n_rows.max()) > limit
 
 
 def substitute(expansion: Expansion, potential: LinearPotential) -> LinearTerms:

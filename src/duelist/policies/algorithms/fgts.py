@@ -212,7 +212,7 @@ class FGTS(Policy[FGTSState]):
         chains = self._sampler.advance(potential, state.chains, streams, state.asked)
         best = actions.best(chains.position)
         duels = Duels(best.row[:, 0], best.row[:, 1], best.features)
-        same_arm = self._same_arm(state)
+        same_arm = resolve_same_arm(self.same_arm, DRAWS_AGAIN, live=state.settings.live)
         if same_arm is not SameArm.ALLOW:
 
             def redraw(attempt: int) -> FloatArray:
@@ -235,9 +235,6 @@ class FGTS(Policy[FGTSState]):
         one_pass = cast(OnePassSampler, self._sampler)
         return state._replace(chains=one_pass.absorb(self._potential(state, state.history.live_statistics), state.chains))
 
-    def _same_arm(self, state: FGTSState) -> SameArm:
-        return resolve_same_arm(self.same_arm, DRAWS_AGAIN, live=state.settings.live)
-
     def pair_probability(self, state: FGTSState, actions: ActionSet, duels: Duels) -> FloatArray:
         """(lanes,) estimate of how likely these pairs were, in this order, in the state that `choose` returned with them.
 
@@ -259,7 +256,7 @@ class FGTS(Policy[FGTSState]):
             likelihood = likelihood_from(state.history.live_statistics, state.settings.eta)
             precision = np.full(len(estimates), self.prior.precision + flat_precision(self.prior, actions.dim))
             curvature = follow_duels(curvature, likelihood, precision)
-        rule = self._same_arm(state)
+        rule = resolve_same_arm(self.same_arm, DRAWS_AGAIN, live=state.settings.live)
         for lane in range(len(estimates)):
             pair = Pair(int(duels.first[lane]), int(duels.second[lane]), turn=state.asked)
             if pair.first == pair.second and rule is not SameArm.ALLOW:
