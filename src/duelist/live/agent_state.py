@@ -189,8 +189,7 @@ class AgentState(Generic[Shown, Asked]):
 
     def ask(self, actions: ActionSet, conditions: Conditions | None = None) -> Asked:
         """Ask the policy what to show."""
-        guarded = conditions is not None or (self.guard is not None and self.guard.rails is not None)
-        proposal = self.propose_under(actions, conditions) if guarded else self.propose(actions)
+        proposal = self.propose_under(actions, conditions)
         question = self.kind.view(len(self.endings), proposal.shown, self.token, proposal)
         self.lane.commit(proposal)
         self._add(question, proposal.shown, actions, conditions)
@@ -218,7 +217,7 @@ class AgentState(Generic[Shown, Asked]):
             else:
                 actions = stand_in(parts.features, actions)
         self.lane.learn(actions, shown, self.kind.for_policy(answer))
-        asker = None if self.guard is None else self.guard.asked_by.pop(number, None)
+        asker = self._forget_asker(number)
         if self.log is not None:
             self.log.tell(number, actions, asker if voter is None else voter, time)
         del self.pending[number]
@@ -243,9 +242,9 @@ class AgentState(Generic[Shown, Asked]):
         """The voter that a pending question was asked with; None for none."""
         return None if self.guard is None else self.guard.asked_by.get(number)
 
-    def _forget_asker(self, number: int) -> None:
-        if self.guard is not None:
-            self.guard.asked_by.pop(number, None)
+    def _forget_asker(self, number: int) -> str | None:
+        """Whoever the question was asked with, who is not needed any more."""
+        return None if self.guard is None else self.guard.asked_by.pop(number, None)
 
     def find(self, question: Asked | int) -> tuple[int, tuple[int, ...]]:
         """The number and the rows of a question, if it was asked here."""

@@ -263,14 +263,11 @@ def learn_ucb(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntAr
     else:
         shape = shape.copy()
         follow_lanes(fit, shape, duels.contrast, duel_counts(history), ridges)
-    return state._replace(
-        history=history,
-        theta=fit.theta,
-        gram=fit.gram,
-        whitener=fit.whitener,
-        info=FitInfo(fit.unconverged),
-        shape=shape,
-    )
+    return _with_fit(state, history, fit)._replace(shape=shape)
+
+
+def _with_fit(state: UCBState, history: History, fit: Fit) -> UCBState:
+    return state._replace(history=history, theta=fit.theta, gram=fit.gram, whitener=fit.whitener, info=FitInfo(fit.unconverged))
 
 
 def _follow_long(state: UCBState, history: History) -> UCBState:
@@ -305,14 +302,7 @@ def learn_ucb_many(state: UCBState, rounds: Iterable[Round], *, local: bool) -> 
         newest[says] = contrast[says]
     fit = Fit(state.theta.copy(), state.whitener.copy(), gram, state.info.unconverged.copy())
     refit_lanes(fit, newest, duel_counts(history), Ridges(state.settings.fit_ridge, state.settings.ridge), local)
-    return state._replace(
-        history=history,
-        theta=fit.theta,
-        gram=fit.gram,
-        whitener=fit.whitener,
-        info=FitInfo(fit.unconverged),
-        expansion=no_expansion(*fit.theta.shape),
-    )
+    return _with_fit(state, history, fit)._replace(expansion=no_expansion(*fit.theta.shape))
 
 
 def report_ucb(state: UCBState) -> dict[str, FloatArray]:
