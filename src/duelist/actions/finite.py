@@ -6,6 +6,7 @@ Arrays carry a leading axis of lanes, and `theta` a second axis of draws: the tw
 from __future__ import annotations
 
 import hashlib
+import struct
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -59,8 +60,7 @@ class ActionSet(Protocol):
 
 def digest_of(features: FloatArray) -> bytes:
     """A fingerprint of features (lanes, n_arms, dim), without a copy of them."""
-    shape = np.array(features.shape, dtype=np.int64)
-    fingerprint = hashlib.blake2b(shape.tobytes(), digest_size=16)
+    fingerprint = hashlib.blake2b(struct.pack("=3q", *features.shape), digest_size=16)
     fingerprint.update(np.ascontiguousarray(features).data)
     return fingerprint.digest()
 

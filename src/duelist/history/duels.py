@@ -34,9 +34,9 @@ class Duels(NamedTuple):
 
 def duels_between(actions: FiniteActions, first: IntArray, second: IntArray, note: FloatArray | None = None) -> Duels:
     """Pair up rows of a finite action set."""
-    lanes = np.arange(actions.lanes)
-    features = np.stack([actions.features[lanes, first], actions.features[lanes, second]], axis=1)
-    return Duels(first, second, features, note)
+    rows = np.empty((actions.lanes, 2), dtype=np.int64)
+    rows[:, 0], rows[:, 1] = first, second
+    return Duels(first, second, actions.features[np.arange(actions.lanes)[:, None], rows], note)
 
 
 _OUTCOMES = frozenset((1, -1, 0))
@@ -44,7 +44,8 @@ _OUTCOMES = frozenset((1, -1, 0))
 
 def check_outcomes(outcomes: IntArray, lanes: int) -> None:
     """Refuse outcomes other than (lanes,) of +1, -1 and 0."""
-    if np.shape(outcomes) != (lanes,) or not _OUTCOMES.issuperset(np.asarray(outcomes).tolist()):
+    given = np.asarray(outcomes)
+    if given.shape != (lanes,) or not _OUTCOMES.issuperset(given.tolist()):
         raise InvalidInputError(
             f"outcomes must be ({lanes},) of +1 (the first won), -1 (the second won) and 0 (a tie); got {outcomes!r}."
         )

@@ -90,15 +90,16 @@ def separate_arms(duels: Duels, actions: FiniteActions, redraw: Callable[[int], 
         redraw: number of the attempt, from 1 on, to other draws (lanes, 2, dim), tried before the runner-up; None for none.
         theta: (lanes, 2, dim) the draws behind the pairs.
     """
-    first, second = duels.first, duels.second.copy()
-    for attempt in range(1, REDRAWS + 1):
-        equal = first == second
-        if redraw is None or not equal.any():
-            break
-        second[equal] = actions.best(redraw(attempt)).row[equal, 1]
+    first, second = duels.first, duels.second
     equal = first == second
+    if not equal.any():
+        return duels
+    attempt = 1
+    while redraw is not None and equal.any() and attempt <= REDRAWS:
+        second = np.where(equal, actions.best(redraw(attempt)).row[:, 1], second)
+        equal, attempt = first == second, attempt + 1
     if equal.any():
-        second[equal] = runner_up(actions, theta[:, 1], first)[equal]
+        second = np.where(equal, runner_up(actions, theta[:, 1], first), second)
     return duels_between(actions, first, second)
 
 
