@@ -152,9 +152,11 @@ def visit_peaks(
     """
     if terms.tilt is None or not (renewed or state.centre.shape[2] or state.searched[0] < 0):
         return state
+    # A chain that asks again before there is another answer jumps all the same, unless it has time.
+    if not renewed and observations < state.next_visit.min() - 1:
+        return state
     if renewed or state.searched.min() < 0:
         state = _search_again(state, curvature, observations, terms, barrier)
-    # A chain that asks again before there is another answer jumps all the same, unless it has time.
     visited = observations >= state.next_visit - 1
     if state.centre.shape[2] == 0 or not visited.any():
         return state
@@ -164,7 +166,9 @@ def visit_peaks(
         centre, whitener, log_weight, energy = (array.copy() for array in state[:4])
         follow_lanes(terms, _untilted(terms), moved, Peaks(centre, whitener, log_weight, energy, state.n_peaks))
         state = PeakState(centre, whitener, log_weight, energy, *state[4:])
-        state = state._replace(next_visit=np.where(moved, observations + _patience(state, terms), state.next_visit))
+        # A lane without a search behind it waits for one, and not for a visit.
+        later = np.where(moved & (state.searched >= 0), observations + _patience(state, terms), state.next_visit)
+        state = state._replace(next_visit=later)
     accepted = np.empty(position.shape[:2])
     jump_lanes(position, terms, source(), np.where(visited, TRIES, 0), Peaks(*state[:5]), accepted)
     jumped = np.isfinite(accepted)
