@@ -122,7 +122,6 @@ class DuelKind:
 
     def __init__(self, lane: LiveLane) -> None:
         self.lane = lane
-        self._thrown, self._coins = -1, 0
 
     def view(self, number: int, shown: Duels, agent: str, proposal: Proposal[Duels] | None = None) -> Duel:
         """The duel; with the proposal that it was, it knows its propensity."""
@@ -138,15 +137,8 @@ class DuelKind:
         return replace(question, odds=Propensity(math.nan if known is None else known))
 
     def left_is_first(self, number: int) -> bool:
-        """Which side the first candidate of a duel is on: a coin named by the seed and the number of the duel.
-
-        Coins are thrown 32 at a time, since a duel needs one when it is asked and often one when it is answered.
-        """
-        batch, place = divmod(number, 32)
-        if batch != self._thrown:
-            self._coins = int(self.lane.streams.uniforms("side of the screen", batch)[0] * 2.0**32)
-            self._thrown = batch
-        return bool(self._coins >> place & 1)
+        """Which side the first candidate of a duel is on: a coin named by the seed and the number of the duel."""
+        return bool(self.lane.streams.uniforms("side of the screen", number)[0] < 0.5)
 
     def to_parts(self, shown: Duels) -> Parts:
         """The pair of the one lane."""
