@@ -13,8 +13,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.streams import Streams
 from duelist.environments.continuous import ContinuousDuels
 from duelist.environments.hard import HardDuels
-from duelist.environments.linear import LinearDuels
-from duelist.environments.listed import ListedDuels
+from duelist.environments.linear import LinearDuels, ListedDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS
 from duelist.history.duels import Duels, duels_between

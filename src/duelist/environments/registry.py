@@ -6,8 +6,7 @@ from typing import Any
 
 from duelist.environments.continuous import ContinuousDuels
 from duelist.environments.hard import HardDuels
-from duelist.environments.linear import LinearDuels
-from duelist.environments.listed import ListedDuels
+from duelist.environments.linear import LinearDuels, ListedDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
 
 ENVIRONMENTS: dict[str, type[Any]] = {
