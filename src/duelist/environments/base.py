@@ -90,6 +90,13 @@ class Instance(Protocol):
         return np.zeros(len(duels.first), dtype=np.int64)
 
 
+def decide(instance: Instance, round_: int, duels: Duels, streams: Streams) -> IntArray:
+    """(lanes,) outcomes by the instance's own probabilities: +1 below that of winning, 0 up to that of a tie, -1 above."""
+    chance = streams.uniforms("outcome", round_)
+    win = instance.win_probability(round_, duels)
+    return np.where(chance < win, 1, np.where(chance < win + instance.tie_probability(round_, duels), 0, -1))
+
+
 class Environment(Protocol):
     """A recipe for instances.
 
