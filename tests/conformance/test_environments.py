@@ -127,7 +127,8 @@ def best_pair(instance: Any, actions: Any) -> Duels:
 
 
 def test_every_registered_environment_has_a_row() -> None:
-    assert {type(row.environment) for row in ROWS} == set(ENVIRONMENTS.values())
+    # Those of Gymnasium need an extra: tests/environments/test_gymnasium.py.
+    assert {type(row.environment).__name__ for row in ROWS} == {*ENVIRONMENTS} - {"GymnasiumDuels"}
 
 
 @every_environment

@@ -4,6 +4,8 @@ from duelist.environments.base import Regret as Regret
 from duelist.environments.continuous import ContinuousDuels as ContinuousDuels
 from duelist.environments.given import ContextDuels as ContextDuels
 from duelist.environments.given import GivenDuels as GivenDuels
+from duelist.environments.gymnasium import GymnasiumDuels as GymnasiumDuels
+from duelist.environments.gymnasium import to_gymnasium as to_gymnasium
 from duelist.environments.hard import HardDuels as HardDuels
 from duelist.environments.linear import LinearDuels as LinearDuels
 from duelist.environments.linear import ListedDuels as ListedDuels

@@ -23,8 +23,8 @@ _NO_OTHERS: Mapping[str, FloatArray] = MappingProxyType({})
 
 class _Three(NamedTuple):
     average: FloatArray
-    weak: FloatArray | None
-    yue: FloatArray | None
+    weak: FloatArray
+    yue: FloatArray
 
 
 class Regret(_Three):
@@ -32,8 +32,8 @@ class Regret(_Three):
 
     Attributes:
         average: mean cost of the two arms; where arms have utilities r(a*) - (r(a1) + r(a2)) / 2, the paper's.
-        weak: the cost of the better of the two: what a user pays who takes that one; None if unknown.
-        yue: mean of P(a* beats a_j) - 1/2 over both arms, the regret of Yue et al. (2012); None if unknown.
+        weak: the cost of the better of the two: what a user pays who takes that one; NaN if not given.
+        yue: mean of P(a* beats a_j) - 1/2 over both arms, the regret of Yue et al. (2012); NaN if not given.
         others: further kinds by name, such as "copeland".
     """
 
@@ -47,19 +47,19 @@ class Regret(_Three):
         others: Mapping[str, FloatArray] = _NO_OTHERS,
     ) -> Self:
         """A regret of the kinds that are known."""
-        regret = super().__new__(cls, average, weak, yue)
+        unknown = np.full(np.shape(average), np.nan)
+        regret = super().__new__(cls, average, unknown if weak is None else weak, unknown if yue is None else yue)
         regret.others = others
         return regret
 
     def kinds(self) -> dict[str, FloatArray]:
-        """Every kind that is known, by name: "average" first.
+        """Every kind by name: "average", "weak", "yue" and the others.
 
         Example:
-            >>> list(Regret(np.zeros(2), weak=np.zeros(2), others={"borda": np.zeros(2)}).kinds())
-            ['average', 'weak', 'borda']
+            >>> list(Regret(np.zeros(2), others={"borda": np.zeros(2)}).kinds())
+            ['average', 'weak', 'yue', 'borda']
         """
-        named = {"average": self.average, "weak": self.weak, "yue": self.yue}
-        return {**{name: column for name, column in named.items() if column is not None}, **self.others}
+        return {**self._asdict(), **self.others}
 
 
 class Instance(Protocol):

@@ -6,6 +6,7 @@ from typing import Any
 
 from duelist.environments.continuous import ContinuousDuels
 from duelist.environments.given import ContextDuels, GivenDuels
+from duelist.environments.gymnasium import GymnasiumDuels
 from duelist.environments.hard import HardDuels
 from duelist.environments.linear import LinearDuels, ListedDuels
 from duelist.environments.matrix import MatrixDuels
@@ -21,6 +22,7 @@ ENVIRONMENTS: dict[str, type[Any]] = {
         Corrupted,
         Delayed,
         GivenDuels,
+        GymnasiumDuels,
         HardDuels,
         LinearDuels,
         ListedDuels,

@@ -198,7 +198,7 @@ class _CorruptedInstance(Wrapped):
         if not able.any():
             return outcomes
         regret = self.base.regret(self.base.actions(round_), duels)
-        if not isinstance(regret, Regret) or regret.weak is None:
+        if not isinstance(regret, Regret) or np.isnan(regret.weak).any():
             raise InvalidInputError(
                 f"the adversary of Corrupted needs a base whose regret has `weak`, by which it knows the best arm; that of "
                 f"{type(self._recipe.base).__name__} has not. Use flips, or return a Regret with weak."

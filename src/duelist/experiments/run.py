@@ -52,8 +52,8 @@ class Run:
             never came, or not before the end.
         info: numbers about the policy at the end, each (trials,).
         seconds: wall time, set-up included.
-        regrets: every kind of cumulative regret that the environment knows, each (trials, rounds): "average", "weak" and "yue",
-            which are the three above, and others. What it does not know is not here, and NaN above.
+        regrets: every kind of cumulative regret, each (trials, rounds): "average", "weak" and "yue", which are the three above,
+            and others that the environment names. NaN where it does not know one.
         rounds: (kept,) the numbers, from 1, of the rounds that the columns hold: all, unless `every` left some out.
         simple_regret: (trials, n) average regret of the arm that the policy would recommend, playing it against itself, after
             the rounds `simple_rounds`; None where it was not asked for, NaN where the policy recommends nothing.

@@ -115,9 +115,9 @@ class _Results:
 
     def __init__(self, trials: int, rounds: int, every: int, simple_every: int) -> None:
         self.rounds, self.every, self.simple_every = rounds, every, simple_every
+        _check_memory(trials, rounds, -(-rounds // every))
         self.kept = kept_rounds(rounds, every)
         self.shape = (trials, len(self.kept))
-        _check_memory(trials, rounds, len(self.kept))
         self.regrets: dict[str, FloatArray] = {}
         self.first, self.second = (np.empty(self.shape, dtype=np.int32) for _ in range(2))
         self.outcomes = np.full(self.shape, NO_ANSWER, dtype=np.int8)
@@ -134,11 +134,10 @@ class _Results:
 
     def columns(self) -> dict[str, Any]:
         """The columns under their names in `Run`."""
-        unknown = np.broadcast_to(np.nan, self.shape)
         return {
             "regret": self.regrets["average"],
-            "weak_regret": self.regrets.get("weak", unknown),
-            "yue_regret": self.regrets.get("yue", unknown),
+            "weak_regret": self.regrets["weak"],
+            "yue_regret": self.regrets["yue"],
             "regrets": self.regrets,
             "rounds": self.kept,
             "first": self.first,
