@@ -47,8 +47,8 @@ class Regret(_Three):
         others: Mapping[str, FloatArray] = _NO_OTHERS,
     ) -> Self:
         """A regret of the kinds that are known."""
-        unknown = np.full(np.shape(average), np.nan)
-        regret = super().__new__(cls, average, unknown if weak is None else weak, unknown if yue is None else yue)
+        given = (np.full(np.shape(average), np.nan) if column is None else column for column in (weak, yue))
+        regret = super().__new__(cls, average, *given)
         regret.others = others
         return regret
 

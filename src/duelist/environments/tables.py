@@ -97,7 +97,8 @@ def _read_csv(path: Path) -> dict[str, Column]:
     wrong = next((place for place, row in enumerate(rows) if len(row) != len(rows[0])), None)
     if wrong is not None:
         raise InvalidInputError(f"{path}: line {wrong + 1} has {len(rows[wrong])} cells, and the first {len(rows[0])}.")
-    names = [str(i) for i in range(len(rows[0]))] if all(_is_number(cell) for cell in rows[0]) else rows.pop(0)
+    has_names = _as_numbers(rows[0]).dtype == object
+    names = rows.pop(0) if has_names else [str(i) for i in range(len(rows[0]))]
     return {key.strip(): _as_numbers([row[i].strip() for row in rows]) for i, key in enumerate(names)}
 
 
@@ -115,14 +116,6 @@ def _as_numbers(cells: list[str]) -> Column:
         return np.array([float(cell) for cell in cells])
     except ValueError:
         return np.array(cells, dtype=object)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _numbers(name: str, columns: dict[str, Column]) -> FloatArray:

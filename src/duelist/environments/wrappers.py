@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -45,12 +46,13 @@ class Wrapped(Instance):
     """An instance that asks another one, and changes some of its answers.
 
     Args:
-        base: the other one.
+        recipe: of this one, around that of the other.
         streams: of the lanes.
     """
 
-    def __init__(self, base: Instance, streams: Streams) -> None:
-        self.base, self._streams = base, streams
+    def __init__(self, recipe: Any, streams: Streams) -> None:
+        self.recipe, self._streams = recipe, streams
+        self.base: Instance = recipe.base.instance(streams)
 
     def actions(self, round_: int) -> ActionSet:
         """Those of the base."""
@@ -112,18 +114,17 @@ class Tied(Wrapper):
 
 
 class _TiedInstance(Wrapped):
-    def __init__(self, recipe: Tied, streams: Streams) -> None:
-        super().__init__(recipe.base.instance(streams), streams)
-        self._nu, self._name = recipe.nu, type(recipe.base).__name__
+    recipe: Tied
 
     def _chances(self, round_: int, duels: Duels) -> tuple[FloatArray, FloatArray]:
         win = super().win_probability(round_, duels)
         if np.isnan(win).any() or super().tie_probability(round_, duels).any():
+            name = type(self.recipe.base).__name__
             raise InvalidInputError(
-                f"Tied needs a base without ties that knows the probability of a win (win_probability); {self._name} is not "
+                f"Tied needs a base without ties that knows the probability of a win (win_probability); {name} is not "
                 f"one. Wrap the environment that it is made of."
             )
-        even = self._nu * np.sqrt(win * (1.0 - win))
+        even = self.recipe.nu * np.sqrt(win * (1.0 - win))
         return win / (1.0 + even), even / (1.0 + even)
 
     def win_probability(self, round_: int, duels: Duels) -> FloatArray:
@@ -173,35 +174,36 @@ class Corrupted(Wrapper):
 
 
 class _CorruptedInstance(Wrapped):
-    def __init__(self, recipe: Corrupted, streams: Streams) -> None:
-        super().__init__(recipe.base.instance(streams), streams)
-        self._recipe = recipe
-        # What the adversary had spent after each round in which it acted: a round that is asked about again is played again.
-        self._spent: list[tuple[int, IntArray]] = [(-1, np.zeros(len(streams), dtype=np.int64))]
+    recipe: Corrupted
+
+    @cached_property
+    def _spent(self) -> list[tuple[int, IntArray]]:
+        """What the adversary had spent after each round in which it acted: a round that is asked for again is played again."""
+        return [(-1, np.zeros(len(self._streams), dtype=np.int64))]
 
     def win_probability(self, round_: int, duels: Duels) -> FloatArray:
         """With random flips; what the adversary will do to this vote is not in it."""
         win, tie = super().win_probability(round_, duels), super().tie_probability(round_, duels)
-        return win + self._recipe.flips * (1.0 - tie - 2.0 * win)
+        return win + self.recipe.flips * (1.0 - tie - 2.0 * win)
 
     def outcomes(self, round_: int, duels: Duels) -> IntArray:
         outcomes = super().outcomes(round_, duels)
-        if self._recipe.flips:
-            outcomes = np.where(self._streams.uniforms("flip", round_) < self._recipe.flips, -outcomes, outcomes)
-        return self._attack(round_, duels, outcomes) if self._recipe.budget else outcomes
+        if self.recipe.flips:
+            outcomes = np.where(self._streams.uniforms("flip", round_) < self.recipe.flips, -outcomes, outcomes)
+        return self._attack(round_, duels, outcomes) if self.recipe.budget else outcomes
 
     def _attack(self, round_: int, duels: Duels, outcomes: IntArray) -> IntArray:
         while self._spent[-1][0] >= round_:
             self._spent.pop()
         spent = self._spent[-1][1]
-        able = spent < self._recipe.budget
+        able = spent < self.recipe.budget
         if not able.any():
             return outcomes
         regret = self.base.regret(self.base.actions(round_), duels)
         if not isinstance(regret, Regret) or np.isnan(regret.weak).any():
             raise InvalidInputError(
                 f"the adversary of Corrupted needs a base whose regret has `weak`, by which it knows the best arm; that of "
-                f"{type(self._recipe.base).__name__} has not. Use flips, or return a Regret with weak."
+                f"{type(self.recipe.base).__name__} has not. Use flips, or return a Regret with weak."
             )
         best_meets_worse = (regret.weak <= _ROUNDING) & (regret.average > _ROUNDING)
         win, tie = super().win_probability(round_, duels), super().tie_probability(round_, duels)
@@ -256,25 +258,22 @@ class Delayed(Wrapper):
 
 
 class _DelayedInstance(Wrapped):
-    def __init__(self, recipe: Delayed, streams: Streams) -> None:
-        super().__init__(recipe.base.instance(streams), streams)
-        self._recipe = recipe
+    recipe: Delayed
 
     def delay(self, round_: int, duels: Duels) -> IntArray:
         before = super().delay(round_, duels)
-        recipe = self._recipe
         wait = before + self._drawn(round_)
-        wait += -(round_ + wait + 1) % recipe.batch  # to the end of the batch
+        wait += -(round_ + wait + 1) % self.recipe.batch  # to the end of the batch
         lost = before == NEVER
-        if recipe.missing:
-            lost = lost | (self._streams.uniforms("missing", round_) < recipe.missing)
+        if self.recipe.missing:
+            lost = lost | (self._streams.uniforms("missing", round_) < self.recipe.missing)
         return np.where(lost, NEVER, wait)
 
     def _drawn(self, round_: int) -> IntArray:
-        mean, chance = self._recipe.delay, self._streams.uniforms("delay", round_)
-        if self._recipe.law == "fixed" or mean == 0:
+        mean, chance = self.recipe.delay, self._streams.uniforms("delay", round_)
+        if self.recipe.law == "fixed" or mean == 0:
             return np.full(len(self._streams), mean, dtype=np.int64)
-        if self._recipe.law == "uniform":
+        if self.recipe.law == "uniform":
             return np.floor(chance * (2 * mean + 1)).astype(np.int64)
         return np.asarray(np.floor(np.log(chance) / np.log(mean / (mean + 1.0))), dtype=np.int64)
 
@@ -308,33 +307,11 @@ class Rotating(Wrapper):
         return RotatingInstance(self, streams)
 
 
-class RotatingInstance(Wrapped):
-    """Instances whose `theta` (lanes, dim) is that of the round which was asked about last."""
-
-    base: LinearTruth
-
-    def __init__(self, recipe: Rotating, streams: Streams) -> None:
-        base: Any = recipe.base.instance(streams)
-        if not isinstance(base, LinearTruth) or base.theta.shape[1] < 2:
-            raise InvalidInputError(
-                f"Rotating needs a base of linear utilities in two dimensions or more; got {type(recipe.base).__name__}. Put "
-                f"other wrappers around it: Tied(base=Rotating(base=LinearDuels()))."
-            )
-        super().__init__(base, streams)
-        self._rate, self._start = recipe.rate, base.theta
-        directions = np.array([streams.generator("drift", i).standard_normal(len(row)) for i, row in enumerate(base.theta)])
-        norms = np.linalg.norm(base.theta, axis=1, keepdims=True)
-        along = base.theta / norms
-        across = directions - np.einsum("ld,ld->l", directions, along)[:, None] * along
-        self._across = across * (norms / np.linalg.norm(across, axis=1, keepdims=True))
-
-    @property
-    def theta(self) -> FloatArray:
-        """(lanes, dim) the truth of the round."""
-        return self.base.theta
+class _Moving(Wrapped):
+    """A truth that is another one in other rounds: `_turn` puts that of a round in place before the base is asked."""
 
     def _turn(self, round_: int) -> None:
-        self.base.theta = np.cos(self._rate * round_) * self._start + np.sin(self._rate * round_) * self._across
+        raise NotImplementedError
 
     def actions(self, round_: int) -> ActionSet:
         """Those of the base."""
@@ -346,10 +323,38 @@ class RotatingInstance(Wrapped):
         self._turn(round_)
         return super().outcomes(round_, duels)
 
-    def win_probability(self, round_: int, duels: Duels) -> FloatArray:
-        """By the truth of this round."""
+    def _ask(self, name: str, round_: int, duels: Duels) -> Any:
         self._turn(round_)
-        return super().win_probability(round_, duels)
+        return super()._ask(name, round_, duels)
+
+
+class RotatingInstance(_Moving):
+    """Instances whose `theta` (lanes, dim) is that of the round which was asked about last."""
+
+    base: LinearTruth
+
+    def __init__(self, recipe: Rotating, streams: Streams) -> None:
+        super().__init__(recipe, streams)
+        base: Any = self.base
+        if not isinstance(base, LinearTruth) or base.theta.shape[1] < 2:
+            raise InvalidInputError(
+                f"Rotating needs a base of linear utilities in two dimensions or more; got {type(recipe.base).__name__}. Put "
+                f"other wrappers around it: Tied(base=Rotating(base=LinearDuels()))."
+            )
+        self._rate, self._start = recipe.rate, base.theta
+        directions = np.array([streams.generator("drift", i).standard_normal(len(row)) for i, row in enumerate(base.theta)])
+        norms = np.linalg.norm(base.theta, axis=1, keepdims=True)
+        along = base.theta / np.maximum(norms, np.finfo(float).tiny)  # a truth of zero stays one
+        across = directions - np.einsum("ld,ld->l", directions, along)[:, None] * along
+        self._across = across * (norms / np.linalg.norm(across, axis=1, keepdims=True))
+
+    @property
+    def theta(self) -> FloatArray:
+        """(lanes, dim) the truth of the round."""
+        return self.base.theta
+
+    def _turn(self, round_: int) -> None:
+        self.base.theta = np.cos(self._rate * round_) * self._start + np.sin(self._rate * round_) * self._across
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -395,27 +400,14 @@ class _OtherTruth(Streams):
         return super().keys(f"theta after switch {self._switch}" if name == "theta" else name)
 
 
-class _SwitchingInstance(Wrapped):
-    def __init__(self, recipe: Switching, streams: Streams) -> None:
-        super().__init__(recipe.base.instance(streams), streams)
-        self._recipe, self._stretch = recipe, 0
+class _SwitchingInstance(_Moving):
+    recipe: Switching
+    _stretch = 0
 
     def _turn(self, round_: int) -> None:
-        at = self._recipe.at
-        stretch = bisect_right(at, round_) if at else round_ // self._recipe.every
+        at = self.recipe.at
+        stretch = bisect_right(at, round_) if at else round_ // self.recipe.every
         if stretch != self._stretch:
             self._stretch = stretch
             streams = _OtherTruth(self._streams, stretch) if stretch else self._streams
-            self.base = self._recipe.base.instance(streams)
-
-    def actions(self, round_: int) -> ActionSet:
-        self._turn(round_)
-        return super().actions(round_)
-
-    def outcomes(self, round_: int, duels: Duels) -> IntArray:
-        self._turn(round_)
-        return super().outcomes(round_, duels)
-
-    def _ask(self, name: str, round_: int, duels: Duels) -> Any:
-        self._turn(round_)
-        return super()._ask(name, round_, duels)
+            self.base = self.recipe.base.instance(streams)

@@ -265,7 +265,7 @@ def _play(
 
 def _check_outcomes(outcomes: Any, lanes: int, round_: int, environment: Any) -> None:
     """Refuse what is no answer per lane, so that no policy has to."""
-    if np.shape(outcomes) != (lanes,) or not np.isin(outcomes, (1, -1, 0)).all():
+    if np.shape(outcomes) != (lanes,) or not ((outcomes == 1) | (outcomes == -1) | (outcomes == 0)).all():
         raise InvalidInputError(
             f"outcomes of {type(environment).__name__} must be ({lanes},), one per lane: +1 where the first won, -1 where the "
             f"second did and 0 for a tie; got {outcomes!r} in round {round_}."
@@ -287,9 +287,7 @@ def _read_regret(cost: Any, lanes: int, round_: int, environment: Any) -> dict[s
     """The kinds of regret by name. A plain array is the average regret."""
     kinds = (cost if isinstance(cost, Regret) else Regret(*cost) if isinstance(cost, tuple) else Regret(cost)).kinds()
     for name, column in kinds.items():
-        if np.shape(column) != (lanes,) or not (
-            np.isfinite(column).all() or (name != "average" and not np.isinf(column).any())
-        ):
+        if np.shape(column) != (lanes,) or (name == "average" and not np.isfinite(column).all()):
             raise InvalidInputError(
                 f"regret of {type(environment).__name__} must be ({lanes},) finite numbers, one per lane, or a Regret of such; "
                 f"got {name} = {column!r} in round {round_}."
