@@ -10,8 +10,6 @@ import pytest
 
 import duelist
 from duelist.environments.registry import ENVIRONMENTS
-from duelist.experiments.sweep.runner import run_spec
-from duelist.experiments.sweep.spec import parse_spec
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "ContinuousDuels": {"dim": 2, "actions": "box"},
@@ -27,6 +25,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_an_environment_in_a_spec_is_the_one_in_python(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
+    from duelist.experiments.sweep.runner import run_spec
+    from duelist.experiments.sweep.spec import parse_spec
+
     monkeypatch.chdir(tmp_path)
     np.save("theta.npy", [1.0, -1.0])
     np.save("models.npy", [[1.0, 0.0], [0.0, 2.0]])
@@ -35,7 +36,7 @@ def test_an_environment_in_a_spec_is_the_one_in_python(kind: str, tmp_path: Path
     Path("votes.csv").write_text("first,second,winner\na,b,a\nb,c,tie\nc,a,a\n")
     lines = [f"{name} = {value!r}".replace("'", '"') for name, value in PARAMETERS[kind].items()]
     text = f'name = "one"\nrounds = 20\ntrials = 3\nthin = 5\n[environment]\nkind = "{kind}"\n' + "\n".join(lines)
-    policy = "FGTS"
-    results = run_spec(parse_spec(text + f'\n[[policies]]\npolicy = "{policy}"\n'), tmp_path / "out", workers=1, progress=False)
+    spec = parse_spec(text + '\n[[policies]]\npolicy = "FGTS"\n')
+    results = run_spec(spec, tmp_path / "out", workers=1, progress=False)
     run = duelist.simulate(duelist.FGTS(), ENVIRONMENTS[kind](**PARAMETERS[kind]), rounds=20, trials=3)
     np.testing.assert_allclose(sorted(results.table["final_regret"].to_pylist()), sorted(run.final_regret))
