@@ -106,10 +106,30 @@ def draw_widget(page: dict[str, Any]) -> Any:
     return figure
 
 
+def draw_k_arms(page: dict[str, Any]) -> Any:
+    """Mean regret of every policy by rounds, one panel per matrix."""
+    figure = new_figure(7.2, 3.4)
+    panels = figure.subplots(1, 2)
+    for axes, (title, result) in zip(panels, page["results"].items(), strict=True):
+        for (name, run), colour in zip(result.runs.items(), OKABE_ITO, strict=False):
+            mean = run.regret.mean(axis=0)
+            error = run.regret.std(axis=0, ddof=1) / np.sqrt(len(run.regret))
+            axes.plot(run.rounds, mean, color=colour, label=name, linewidth=1.4)
+            axes.fill_between(run.rounds, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+        axes.set_title(title)
+        axes.set_xlabel("round")
+    panels[0].set_ylim(0.0, 250.0)  # Uniform leaves the panel
+    panels[1].set_ylim(bottom=0.0)
+    panels[0].set_ylabel("Condorcet regret")
+    panels[1].legend(frameon=False, loc="upper left")
+    return figure
+
+
 FIGURES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "route-prompts": draw_route_prompts,
     "headlines": draw_headlines,
     "widget": draw_widget,
+    "k-arms": draw_k_arms,
 }
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from duelist.core.errors import DuelistError
 from duelist.core.streams import Streams
-from duelist.environments.geometries import CLUSTER_CENTRES, CLUSTER_SPREAD
-from duelist.environments.linear import LinearDuels
+from duelist.environments.linear import CLUSTER_CENTRES, CLUSTER_SPREAD, LinearDuels
 from duelist.history.duels import duels_between
 from duelist.typing import FloatArray
 

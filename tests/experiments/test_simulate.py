@@ -14,8 +14,9 @@ from duelist.actions.finite import ActionSet
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
+from duelist.environments.base import Regret
 from duelist.environments.linear import LinearDuels
-from duelist.experiments.run import Run
+from duelist.experiments.run import NO_ANSWER, Run
 from duelist.history.duels import Duels
 from duelist.policies.base import Policy
 from duelist.typing import FloatArray, IntArray
@@ -176,5 +177,128 @@ class ZerosAndOnes:
 
 
 def test_an_environment_that_answers_in_zeros_and_ones_is_told_so() -> None:
-    with pytest.raises(InvalidInputError, match=r"2 \* outcome - 1"):
-        duelist.simulate(duelist.FGTS(), ZerosAndOnes(), rounds=20, trials=2, seed=0)
+    with pytest.warns(UserWarning, match=r"ZerosAndOnes were .* never -1.*2 \* outcome - 1"):
+        duelist.simulate(duelist.FGTS(), ZerosAndOnes(), rounds=50, trials=2, seed=0)
+
+
+class Changed:
+    """An environment whose author returns something of his own from a method."""
+
+    dim = ENV.dim
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+
+    def instance(self, streams: Streams) -> Any:
+        truth = ENV.instance(streams)
+        for name, change in self.answers.items():
+            own = getattr(truth, name)
+            setattr(truth, name, lambda *asked, own=own, change=change: change(own(*asked)))
+        return truth
+
+
+@pytest.mark.parametrize("trials", [1, 3, 4])
+def test_a_plain_array_of_regret_is_the_average_also_of_three_lanes(trials: int) -> None:
+    plain = Changed(regret=lambda regret: regret.average)
+    run, expected = (duelist.simulate(duelist.Uniform(), env, rounds=20, trials=trials, workers=1) for env in (plain, ENV))
+    np.testing.assert_array_equal(run.regret, expected.regret)
+    assert np.isnan(run.weak_regret).all()
+    assert np.isnan(run.yue_regret).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"regret": lambda regret: regret.average[:2]}, r"regret of Changed must be \(3,\).*average"),
+        ({"regret": lambda regret: regret.average * np.nan}, "average = .*nan"),
+        ({"regret": lambda regret: (regret.average, regret.weak[:1])}, "weak"),
+        ({"outcomes": lambda outcomes: 2 * outcomes}, r"outcomes of Changed.*in round 0"),
+        ({"outcomes": lambda outcomes: outcomes[:1]}, "outcomes of Changed"),
+        ({"outcomes": lambda outcomes: outcomes / 2}, "outcomes of Changed"),
+        ({"outcomes": lambda _: np.array([np.nan] * 3)}, "outcomes of Changed"),
+    ],
+)
+def test_answers_of_the_wrong_form_name_the_method(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        duelist.simulate(duelist.Uniform(), Changed(**change), rounds=5, trials=3, workers=1)
+
+
+def test_kinds_of_regret_that_come_and_go_are_refused() -> None:
+    rounds = iter(range(100))
+    fickle = Changed(regret=lambda regret: Regret(regret.average, others={} if next(rounds) < 3 else {"b": regret.weak}))
+    with pytest.raises(InvalidInputError, match="same kinds in every round"):
+        duelist.simulate(duelist.Uniform(), fickle, rounds=5, trials=3, workers=1)
+
+
+@pytest.mark.parametrize("every", [1, 7, 10, 100])
+def test_thinned_columns_are_rows_of_the_whole_ones(every: int) -> None:
+    whole = duelist.simulate(duelist.FGTS(), ENV, rounds=45, trials=3, seed=2)
+    thin = duelist.simulate(duelist.FGTS(), ENV, rounds=45, trials=3, seed=2, every=every)
+    kept = [t for t in range(1, 46) if t % every == 0 or t == 45]
+    assert thin.rounds.tolist() == kept
+    assert whole.rounds.tolist() == [*range(1, 46)]
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(thin, name), getattr(whole, name)[:, np.array(kept) - 1], err_msg=name)
+    np.testing.assert_array_equal(thin.final_regret, whole.final_regret)
+
+
+def test_a_run_that_cannot_fit_is_refused_before_it_begins() -> None:
+    with pytest.raises(InvalidInputError, match=r"GiB.*every=100000000 keeps a thousand"):
+        duelist.simulate(duelist.Uniform(), ENV, rounds=10**11, trials=8)
+
+
+def test_simple_regret_is_what_the_recommended_arm_costs() -> None:
+    run = duelist.simulate(duelist.MaxInP(), ENV, rounds=45, trials=3, seed=2, simple_regret=20)
+    assert run.simple_rounds is not None
+    assert run.simple_regret is not None
+    assert run.simple_rounds.tolist() == [20, 40, 45]
+    for lane in range(3):
+        streams = Streams(2, [lane])
+        instance = ENV.instance(streams)
+        policy = duelist.MaxInP()
+        state = policy.start(Problem(dim=3, horizon=45), streams)
+        found = []
+        for t in range(45):
+            actions = instance.actions(t)
+            duels, state = policy.choose(state, actions, streams)
+            state = policy.learn(state, actions, duels, instance.outcomes(t, duels))
+            if t + 1 in (20, 40, 45):
+                utilities = actions.features[0] @ instance.theta[0]
+                found.append(utilities.max() - utilities[np.argmax(actions.features[0] @ state.theta[0])])
+        np.testing.assert_allclose(run.simple_regret[lane], found, atol=1e-12)
+    nothing = duelist.simulate(duelist.Uniform(), ENV, rounds=5, trials=2, simple_regret=5)
+    assert nothing.simple_regret is not None
+    assert np.isnan(nothing.simple_regret).all()
+    assert duelist.simulate(duelist.Uniform(), ENV, rounds=5, trials=2).simple_regret is None
+
+
+@pytest.mark.parametrize("policy", [duelist.FGTS(), duelist.Foresight(), duelist.CoLSTIM(), duelist.VACDB(), duelist.StaD()])
+def test_policies_that_estimate_recommend_an_arm_near_the_best(policy: Any) -> None:
+    env = LinearDuels(dim=3, arms=6, theta_norm=2.0)
+    run = duelist.simulate(policy, env, rounds=300, trials=4, seed=0, simple_regret=300)
+    uniform = duelist.simulate(duelist.Uniform(), env, rounds=300, trials=4, seed=0)
+    assert run.simple_regret is not None
+    assert run.simple_regret.mean() < 0.1 * uniform.final_regret.mean() / 300
+
+
+class Lagging(Changed):
+    """Answers come at another time in every lane."""
+
+    def instance(self, streams: Streams) -> Any:
+        truth = super().instance(streams)
+
+        class Late(type(truth)):  # type: ignore[misc]
+            def delay(self, round_: int, duels: Duels) -> IntArray:
+                return np.arange(len(duels.first)) + round_
+
+        truth.__class__ = Late
+        return truth
+
+
+def test_lanes_with_delays_of_their_own_must_be_played_apart() -> None:
+    with pytest.raises(InvalidInputError, match="lanes_apart = True"):
+        duelist.simulate(duelist.Uniform(), Lagging(), rounds=5, trials=3, workers=1)
+    apart = Lagging()
+    apart.lanes_apart = True  # type: ignore[attr-defined]
+    run = duelist.simulate(duelist.Uniform(), apart, rounds=5, trials=3, workers=2)
+    assert ((run.outcomes == NO_ANSWER) == [[False, False, False, True, True]] * 3).all()

@@ -14,7 +14,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem, select_lanes
 from duelist.core.streams import Streams
-from duelist.environments.listed import ListedDuels
+from duelist.environments.linear import ListedDuels
 from duelist.kernels.finite_models import draw_lanes
 from duelist.policies.algorithms.finite_models import FiniteModels, FiniteModelsState
 from duelist.policies.codec import policy_from_mapping, to_mapping

@@ -19,8 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.environments.continuous import NAMED, ContinuousDuels
-from duelist.environments.geometries import GEOMETRIES
-from duelist.environments.linear import LinearDuels
+from duelist.environments.linear import GEOMETRIES, LinearDuels
 from duelist.environments.slates import LinearSlates
 from duelist.experiments.simulation import simulate
 from duelist.experiments.slate_simulation import simulate_slates

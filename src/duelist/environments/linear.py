@@ -1,21 +1,32 @@
 """The paper's synthetic problem: a random direction theta*, arms at corners of a cube, Bradley-Terry-Luce outcomes.
 
-Arms may lie otherwise and votes may follow another law, which gives the problem families of docs/which-policy.md.
+Arms may lie otherwise and votes may follow another law, which gives the problem families of docs/which-policy.md; and theta*
+may come from a list, which is what `FiniteModels` assumes.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
+
 from duelist.actions.finite import FiniteActions
-from duelist.core.checks import finite_number, whole_number
+from duelist.core.checks import finite_number, one_of, whole_number
+from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
-from duelist.environments.geometries import check_geometry, draw_arms
-from duelist.environments.linear_truth import LinearTruth, random_directions
+from duelist.environments.linear_truth import LinearTruth, draw_models, random_directions
+from duelist.environments.tables import Table, read_array
+from duelist.kernels.actions import draw_axes, draw_clusters, draw_corners, draw_on_sphere
 from duelist.preferences.links import win_law
 from duelist.typing import FloatArray
+
+GEOMETRIES = ("cube", "sphere", "clusters", "axes")
+# Few enough centres that most arms have near-duplicates from 16 arms up; arms of a cluster are about 0.28 of the norm apart.
+CLUSTER_CENTRES = 4
+CLUSTER_SPREAD = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,3 +95,86 @@ class LinearDuelsInstance(LinearTruth):
     def actions(self, round_: int) -> FiniteActions:
         """The arms of this round."""
         return self._draw_arms(round_) if self.recipe.fresh_arms else self._fixed
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedDuels:
+    """The paper's problem with theta* drawn uniformly from a list, one per lane: what `FiniteModels` assumes.
+
+    Args:
+        models: (N, dim) the list, or the path of a file with it.
+        arms: number of distinct arms, at most 2^dim, corners of {-1, 1}^dim.
+        fresh_arms: draw new arms every round.
+
+    Example:
+        >>> instance = ListedDuels(models=((3.0, 4.0), (0.0, 1.0)), arms=4).instance(Streams(0, range(6)))
+        >>> sorted({float(theta[0]) for theta in instance.theta})
+        [0.0, 3.0]
+    """
+
+    models: Table
+    arms: int = 32
+    fresh_arms: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.models, str):  # a path stays one: a spec writes it down
+            object.__setattr__(self, "models", tuple(map(tuple, self.table.tolist())))
+        _ = self.linear  # which checks the rest
+
+    @cached_property
+    def table(self) -> FloatArray:
+        """(N, dim) the models."""
+        return read_array("models", self.models, "(N, dim)", 2)
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector."""
+        return int(self.table.shape[1])
+
+    @property
+    def linear(self) -> LinearDuels:
+        """The problem without its truth."""
+        return LinearDuels(dim=self.dim, arms=self.arms, fresh_arms=self.fresh_arms)
+
+    def instance(self, streams: Streams) -> LinearDuelsInstance:
+        """One model and one set of arms per lane."""
+        return LinearDuelsInstance(self.linear, draw_models(self.table, streams), streams)
+
+
+def check_geometry(geometry: str, *, dim: int, arms: int) -> None:
+    """Refuse a geometry that has too few distinct arms in this dimension."""
+    one_of("geometry", geometry, GEOMETRIES)
+    if geometry == "cube" and dim < 63 and arms > 2**dim:
+        raise InvalidInputError(
+            f"arms must be at most 2^dim = {2**dim}, the distinct corners of a cube in dimension {dim}; "
+            f"got {arms}. Raise dim or lower arms."
+        )
+    if geometry == "axes" and arms > dim:
+        raise InvalidInputError(
+            f'arms must be at most dim = {dim} with geometry="axes", one arm per axis; got {arms}. Raise dim or lower arms.'
+        )
+    if geometry in ("sphere", "clusters") and dim < 2:
+        raise InvalidInputError(
+            f'geometry="{geometry}" needs dim of at least 2; got {dim}. A sphere in dimension 1 is two points: use "cube".'
+        )
+
+
+def draw_arms(geometry: str, streams: Streams, round_: int, *, dim: int, arms: int, unit_norm: bool) -> FloatArray:
+    """(lanes, arms, dim) arms of a round, all of norm sqrt(dim), or 1 with `unit_norm`.
+
+    Example:
+        >>> float(abs(draw_arms("axes", Streams(0, [0]), 0, dim=4, arms=3, unit_norm=False)).sum())
+        6.0
+    """
+    drawn = np.empty((len(streams), arms, dim))
+    keys = streams.keys("arms")
+    norm = 1.0 if unit_norm else math.sqrt(dim)
+    if geometry == "cube":
+        draw_corners(drawn, keys, round_, 1 / math.sqrt(dim) if unit_norm else 1.0)
+    elif geometry == "sphere":
+        draw_on_sphere(drawn, keys, round_, norm)
+    elif geometry == "clusters":
+        draw_clusters(drawn, keys, round_, norm, CLUSTER_CENTRES, CLUSTER_SPREAD)
+    else:
+        draw_axes(drawn, keys, round_, norm)
+    return drawn

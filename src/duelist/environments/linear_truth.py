@@ -6,7 +6,7 @@ import numpy as np
 
 from duelist.actions.finite import ActionSet
 from duelist.core.streams import Streams
-from duelist.environments.base import Regret
+from duelist.environments.base import Instance, Regret
 from duelist.history.duels import Duels
 from duelist.preferences.links import WinLaw
 from duelist.preferences.logistic import win_probability
@@ -19,7 +19,12 @@ def random_directions(streams: Streams, dim: int, norm: float) -> FloatArray:
     return np.asarray(directions * (norm / np.linalg.norm(directions, axis=1, keepdims=True)))
 
 
-class LinearTruth:
+def draw_models(table: FloatArray, streams: Streams) -> FloatArray:
+    """(lanes, dim) rows of a table (N, dim), uniformly, from the stream "theta"."""
+    return table[[streams.generator("theta", lane).integers(len(table)) for lane in range(len(streams))]]
+
+
+class LinearTruth(Instance):
     """Outcomes and regret of linear utilities; an environment adds the arms.
 
     Args:
@@ -37,8 +42,11 @@ class LinearTruth:
         One uniform number per lane and round decides, whatever the policy and the law.
         """
         chance = self._streams.uniforms("outcome", round_)
-        logits = np.einsum("ld,ld->l", self.theta, duels.contrast)
-        return np.where(chance < self._law(logits), 1, -1)
+        return np.where(chance < self.win_probability(round_, duels), 1, -1)
+
+    def win_probability(self, round_: int, duels: Duels) -> FloatArray:  # noqa: ARG002 - the same in every round
+        """(lanes,) probability that the first wins, by the law."""
+        return self._law(np.einsum("ld,ld->l", self.theta, duels.contrast))
 
     def regret(self, actions: ActionSet, duels: Duels) -> Regret:
         """What these duels cost, from the true utilities; `yue` counts with the true law, flips included."""

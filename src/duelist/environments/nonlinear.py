@@ -11,7 +11,7 @@ from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.checks import finite_number, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
-from duelist.environments.base import Regret
+from duelist.environments.base import Instance, Regret
 from duelist.history.duels import Duels
 from duelist.preferences.logistic import win_probability
 from duelist.rewards.models import TwoLayerNetwork, utilities
@@ -102,7 +102,7 @@ def _normals(streams: Streams, size: int) -> FloatArray:
     return np.array([streams.generator("theta", lane).standard_normal(size) for lane in range(len(streams))])
 
 
-class UtilityInstance:
+class UtilityInstance(Instance):
     """One set of arms per lane and the true utility of any features.
 
     Args:
@@ -121,9 +121,12 @@ class UtilityInstance:
 
     def outcomes(self, round_: int, duels: Duels) -> IntArray:
         """Who wins, (lanes,): +1 the first, -1 the second, by the Bradley-Terry-Luce model."""
-        chance = self._streams.uniforms("outcome", round_)
+        return np.where(self._streams.uniforms("outcome", round_) < self.win_probability(round_, duels), 1, -1)
+
+    def win_probability(self, round_: int, duels: Duels) -> FloatArray:  # noqa: ARG002 - the same in every round
+        """(lanes,) probability that the first wins."""
         values = self.utility(duels.features)
-        return np.where(chance < win_probability(values[:, 0] - values[:, 1]), 1, -1)
+        return win_probability(values[:, 0] - values[:, 1])
 
     def regret(self, actions: ActionSet, duels: Duels) -> Regret:
         """What these duels cost, from the true utilities."""

@@ -21,15 +21,13 @@ from duelist.core.streams import Streams
 from duelist.history.duels import Duels, check_outcomes, duels_between
 from duelist.history.history import History
 from duelist.live.seen_pairs import Codes, pair_codes
+from duelist.policies.base import FRESH_QUESTIONS as FRESH_QUESTIONS
 from duelist.policies.base import Policy, Round
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 Shown = TypeVar("Shown")  # what a person is shown: Duels of one lane, or Slates
 _OUTCOMES = {outcome: np.array([outcome]) for outcome in (1, -1, 0)}
 NOTHING_PENDING: Mapping[int, Any] = MappingProxyType({})
-# A question without an answer counts as one that is on its way until so many more were asked; then it counts as lost. Without a
-# limit, questions that nobody ever answers would pass for knowledge.
-FRESH_QUESTIONS = 64
 
 
 class LivePolicy(Protocol[Shown]):

@@ -36,6 +36,9 @@ from duelist.typing import FloatArray, IntArray
 
 State = TypeVar("State")
 Round = tuple[ActionSet, Duels, IntArray]  # what `learn` takes beside the state
+# A question without an answer counts as one that is on its way until so many more were asked; then it counts as lost. Without a
+# limit, questions that nobody ever answers would pass for knowledge.
+FRESH_QUESTIONS = 64
 
 
 class Policy(Protocol[State]):
@@ -99,6 +102,11 @@ class Policy(Protocol[State]):
     def estimated_utilities(self, state: State, actions: FiniteActions) -> FloatArray:  # noqa: ARG002
         """(lanes, n_arms) the policy's point estimate of every arm's utility; NaN where it has none."""
         return np.full((actions.lanes, actions.n_arms), np.nan)
+
+    def recommend(self, state: State, actions: FiniteActions) -> IntArray:
+        """(lanes,) row of the arm to play from now on, if nothing more were learnt; -1 where the policy has no estimate."""
+        utilities = self.estimated_utilities(state, actions)
+        return np.where(np.isnan(utilities).any(axis=1), -1, np.argmax(utilities, axis=1))
 
     def drawn_utilities(self, state: State, features: FloatArray) -> FloatArray:  # noqa: ARG002
         """(lanes, n_draws, n) utilities of features (lanes, n, dim) under the draws behind the last pair; none by default."""

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.checks import finite_number, one_of, whole_number
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stored_names import nest, stored
@@ -149,6 +149,10 @@ class CoLSTIM(FittedPolicy[CoLSTIMState]):
     def learn_many(self, state: CoLSTIMState, rounds: Iterable[Round]) -> CoLSTIMState:
         """Append all outcomes and fit once."""
         return state._replace(fit=learn_ucb_many(state.fit, rounds, local=False))
+
+    def recommend(self, state: CoLSTIMState, actions: FiniteActions) -> IntArray:
+        """(lanes,) the best arm by the estimate."""
+        return actions.best(state.fit.theta[:, None]).row[:, 0]
 
     def report(self, state: CoLSTIMState) -> dict[str, FloatArray]:
         """Fits that did not converge, and the size of the statistics."""

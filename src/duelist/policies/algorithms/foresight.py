@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet, OffsetActions
+from duelist.actions.finite import ActionSet, FiniteActions, OffsetActions
 from duelist.core.checks import whole_number
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stored_names import nest, stored
@@ -319,6 +319,11 @@ class Foresight(Policy[ForesightState]):
     def weighs_offsets(self) -> bool:
         """Pairs are priced by utility and offset."""
         return True
+
+    def recommend(self, state: ForesightState, actions: FiniteActions) -> IntArray:
+        """(lanes,) the best arm by the posterior mean."""
+        mean = np.einsum("lr,lrd->ld", state.scales.weights, state.scales.theta)
+        return actions.best(mean[:, None]).row[:, 0]
 
     def report(self, state: ForesightState) -> dict[str, FloatArray]:
         """Rounds spent exploring, the scale of the prior (a geometric mean), and how the fits went."""

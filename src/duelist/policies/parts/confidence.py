@@ -238,6 +238,10 @@ class UCBPolicy(FittedPolicy[UCBState]):
         """Append all outcomes and fit once."""
         return learn_ucb_many(state, rounds, local=False)
 
+    def recommend(self, state: UCBState, actions: FiniteActions) -> IntArray:
+        """(lanes,) the best arm by the estimate."""
+        return actions.best(state.theta[:, None]).row[:, 0]
+
     def report(self, state: UCBState) -> dict[str, FloatArray]:
         """Fits that did not converge, and how many distinct contrasts a fit reads."""
         return report_ucb(state)

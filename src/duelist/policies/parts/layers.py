@@ -224,6 +224,12 @@ class LayeredPolicy(FittedPolicy[LayeredState]):
             info=LayeredInfo(fit.unconverged, info.explored + taught, info.exploited + (weights == 0.0)),
         )
 
+    def recommend(self, state: LayeredState, actions: FiniteActions) -> IntArray:
+        """(lanes,) the best arm by the layers' estimates, each weighed by what it has seen."""
+        seen = np.einsum("lkij,lkj->li", state.gram, state.theta)
+        theta = np.linalg.solve(state.gram.sum(axis=1), seen[:, :, None])[:, :, 0]
+        return actions.best(np.ascontiguousarray(theta)[:, None]).row[:, 0]
+
     def report(self, state: LayeredState) -> dict[str, FloatArray]:
         """How often each layer was taught, how often nothing was learnt, and fits that did not converge."""
         return {
