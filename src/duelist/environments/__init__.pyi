@@ -1,4 +1,6 @@
 from duelist.environments.base import Environment as Environment
+from duelist.environments.base import Instance as Instance
+from duelist.environments.base import Regret as Regret
 from duelist.environments.continuous import ContinuousDuels as ContinuousDuels
 from duelist.environments.hard import HardDuels as HardDuels
 from duelist.environments.linear import LinearDuels as LinearDuels
@@ -6,4 +8,5 @@ from duelist.environments.listed import ListedDuels as ListedDuels
 from duelist.environments.nonlinear import NetworkDuels as NetworkDuels
 from duelist.environments.nonlinear import QuadraticDuels as QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS as ENVIRONMENTS
+from duelist.environments.registry import environment_class as environment_class
 from duelist.environments.slates import LinearSlates as LinearSlates

@@ -17,15 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from duelist.core.checks import whole_number
+from duelist.core.checks import require_memory, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem, select_lanes
 from duelist.core.streams import Streams
 from duelist.environments.base import Environment
+from duelist.environments.registry import require_environment
 from duelist.experiments.progress import Progress, locked_progress, progress_bar
 from duelist.experiments.run import Run
-from duelist.policies.base import Policy
-from duelist.policies.registry import require_pairs
+from duelist.policies.base import Policy, check_choice
+from duelist.policies.registry import require_policy
+
+_BYTES = 33  # that a round of a lane takes in `_Results`
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error: another block failed or the user pressed Ctrl-C
@@ -45,7 +48,7 @@ def simulate(
     """Play `policy` on independent instances of `environment`.
 
     Args:
-        policy: hyper-parameters; a sequence in place of a number is one value per lane.
+        policy: hyper-parameters; those that are declared `PerLane` may be a sequence, one value per lane.
         environment: recipe of the instances.
         rounds: duels per trial.
         trials: how many, or the trial numbers themselves. Trial n of a seed is the same instance with the same noise for
@@ -61,7 +64,8 @@ def simulate(
         >>> run.regret.shape, run.final_regret.shape
         ((3, 50), (3,))
     """
-    require_pairs(type(policy))
+    require_policy(policy)
+    require_environment(environment)
     whole_number("rounds", rounds, at_least=1)
     if not isinstance(trials, Sequence | np.ndarray):
         trials = range(whole_number("trials", trials, at_least=1))
@@ -71,6 +75,7 @@ def simulate(
     streams = Streams(seed, numbers)
     total = len(numbers)
     blocks = _blocks(total, workers)
+    require_memory(f"{rounds:,} rounds of {total} trial(s)", _BYTES * total * rounds)
     started = time.perf_counter()
     results = _Results(total, rounds)
     stop = threading.Event()
@@ -123,7 +128,7 @@ def _play(
         if stop.is_set():
             raise _Stopped
         actions = instance.actions(t)
-        duels, state = policy.choose(state, actions, streams)
+        duels, state = check_choice(policy, policy.choose(state, actions, streams), actions)
         outcomes = instance.outcomes(t, duels)
         _check_winners(outcomes, len(streams), t)
         state = policy.learn(state, actions, duels, outcomes)

@@ -118,7 +118,18 @@ def _from_mapping(mapping: Mapping[str, Any], kinds: Mapping[str, type[Any]], wh
     if not isinstance(mapping, Mapping) or KIND not in mapping:
         raise InvalidInputError(f"a {what} must be a mapping with an entry {KIND!r}; got {mapping!r}.")
     kind = kinds[one_of(what, mapping[KIND], kinds)]
-    given = {name: _from_plain(name, value) for name, value in mapping.items() if name != KIND}
+    return make(kind, {name: value for name, value in mapping.items() if name != KIND})
+
+
+def make(kind: type[Any], parameters: Mapping[str, Any]) -> Any:
+    """An object of a class, given its parameters as a mapping holds them.
+
+    Example:
+        >>> from duelist.posteriors.priors import UniformBall
+        >>> make(UniformBall, {"radius": 2.0})
+        UniformBall(radius=2.0)
+    """
+    given = {name: _from_plain(name, value) for name, value in parameters.items()}
     known = [field.name for field in parameter_fields(kind)]
     for name in given:
         if not known:
