@@ -15,9 +15,9 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path, PurePath
@@ -90,7 +90,7 @@ def entry_points(group: str) -> dict[str, str]:
 
 
 _lock = threading.RLock()
-_loaded: dict[tuple[str, str], type[Any]] = {}
+_modules: dict[tuple[str, str], ModuleType] = {}
 _references: WeakKeyDictionary[type[Any], str] = WeakKeyDictionary()
 
 
@@ -133,7 +133,7 @@ def reference_to(kind: type[Any]) -> str:
     reference = Reference(where, kind.__qualname__)
     if reference.is_path:  # the program itself, which must not be run a second time to have its class
         with _lock:
-            _loaded[_key(reference, _locate(reference))] = kind
+            _modules[_key(_locate(reference))] = sys.modules["__main__"]
     _references[kind] = str(reference)
     return str(reference)
 
@@ -218,21 +218,23 @@ class Registry(NamedTuple):
         return kind
 
 
-def _key(reference: Reference, source: Source) -> tuple[str, str]:
+def _key(source: Source) -> tuple[str, str]:
     digest = hashlib.blake2b(digest_size=16)
     for name, text in sorted(source.files.items()):
         digest.update(f"{name}\0{text}\0".encode())
-    return f"{source.folder}/{source.module}:{reference.name}", digest.hexdigest()
+    return f"{source.folder}/{source.module}", digest.hexdigest()
 
 
 def _load(reference: Reference, source: Source) -> type[Any]:
-    key = _key(reference, source)
-    if key not in _loaded:
-        module = _import_installed(reference, source) if source.installed else _import_afresh(reference, source)
-        _loaded[key] = _class_in(reference, module)
-        _references[_loaded[key]] = str(reference)
-        type_hints(_loaded[key])  # now, while the module of that name is this one
-    return _loaded[key]
+    key = _key(source)
+    if key not in _modules:
+        _modules[key] = _import_installed(reference, source) if source.installed else _import_afresh(reference, source)
+        for value in vars(_modules[key]).values():
+            if isinstance(value, type) and value.__module__ == source.module:
+                type_hints(value)  # now, while the module of that name is this one
+    kind = _class_in(reference, _modules[key])
+    _references.setdefault(kind, str(reference))
+    return kind
 
 
 def _class_in(reference: Reference, module: ModuleType) -> type[Any]:
@@ -387,28 +389,38 @@ def _closure(path: Path, folder: Path) -> Files:
             continue
         try:
             files[name] = file.read_text(encoding="utf-8")
-            tree = ast.parse(files[name], str(file))
+            statements = imports_in(files[name])
         except (OSError, SyntaxError, ValueError) as error:
             raise InvalidInputError(f"{file} cannot be read: {error}. It must be Python in UTF-8.") from error
-        for imported in _imports(tree, _module_name(name), is_package=file.name == "__init__.py"):
-            waiting += _find(imported, bases)
+        around = _module_name(name).split(".")
+        if file.name != "__init__.py":
+            around = around[:-1]
+        for level, imported in statements:
+            parts = [*(around[: len(around) - level + 1] if level else []), *imported.split(".")]
+            for length in range(1, len(parts) + 1):  # a package runs before what is in it
+                waiting += _find(".".join(parts[:length]), bases)
     return files
 
 
-def _imports(tree: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:
-    """Full names of everything that a module imports, and of the packages around them."""
+@lru_cache(maxsize=1024)
+def imports_in(source: str) -> tuple[tuple[int, str], ...]:
+    """Everything that a source imports, each with its number of leading dots; a name that is no module does no harm.
+
+    Example:
+        >>> imports_in("import numpy; from . import shapes")
+        ((0, 'numpy'), (1, 'shapes'))
+    """
+    names: list[tuple[int, str]] = []
+    with _lock:  # Python 3.11 parses in one thread at a time
+        tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            around = module.split(".")[: len(module.split(".")) - node.level + is_package] if node.level else []
-            base = ".".join([*around, *([node.module] if node.module else [])])
-            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            yield from (".".join(parts[:n]) for n in range(1, len(parts) + 1))
+            inside = f"{node.module}." if node.module else ""
+            names += [(node.level, node.module)] if node.module else []
+            names += [(node.level, inside + alias.name) for alias in node.names]
+    return tuple(names)
 
 
 def _find(module: str, bases: Sequence[Path]) -> list[tuple[Path, str]]:

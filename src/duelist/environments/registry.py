@@ -22,11 +22,7 @@ _REGISTRY = Registry("environment", ENVIRONMENTS, GROUP, ("instance",))
 
 
 def environment_class(name: str | type[Any], files: Files | None = None) -> type[Any]:
-    """The environment class of that name; an unknown name says which is nearest.
-
-    Args:
-        name: a registered name in any case, a reference, the name of an entry point, or the class itself.
-        files: source of a class of the user's own, where its file may be missing; see `duelist.core.references.source_of`.
+    """The environment class of that name, which may be a reference or an entry point, as in `duelist.policies.policy_class`.
 
     Example:
         >>> environment_class("linearduels").__name__

@@ -17,3 +17,4 @@ from duelist.policies.registry import duel_policies as duel_policies
 from duelist.policies.registry import policy_class as policy_class
 from duelist.policies.registry import require_pairs as require_pairs
 from duelist.policies.registry import slate_policies as slate_policies
+from duelist.policies.single_run import SingleRun as SingleRun

@@ -65,6 +65,9 @@ def policy_from_mapping(mapping: Mapping[str, Any]) -> Any:
         >>> policy_from_mapping({"kind": "FGTS", "alpha": 0.5}).alpha
         0.5
     """
+    if isinstance(mapping, Mapping) and mapping.get("mu") is not None:
+        # Version 0.1.0 took an alpha beside mu, and ignored it.
+        mapping = {name: value for name, value in mapping.items() if name != "alpha"}
     return _from_mapping(mapping, POLICIES, "policy")
 
 
