@@ -185,15 +185,19 @@ class Registry(NamedTuple):
         if isinstance(name, type):
             known = self.classes.get(name.__name__) is name
             return name.__name__ if known else reference_to(self._checked(name))
-        text = str(name).strip()
-        by_lower_case = {known.lower(): known for known in self.classes}
-        if text.lower() in by_lower_case:
-            return by_lower_case[text.lower()]
+        text = self.spelling(name)
+        if text in self.classes:
+            return text
         offered = entry_points(self.group)
         parsed = parse_reference(text)
         if text in offered or (parsed is not None and not parsed[1]):
             return text if parsed is None else str(parsed[0])
         return one_of(field, name, [*self.classes, *offered])
+
+    def spelling(self, name: object) -> str:
+        """A registered name as it is registered, whatever its case; any other text as it is."""
+        text = str(name).strip()
+        return next((known for known in self.classes if known.lower() == text.lower()), text)
 
     def find(self, name: str | type[Any], files: Files | None = None) -> type[Any]:
         """The class of that name; an unknown name says which is nearest.

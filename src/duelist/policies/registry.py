@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from duelist.core.checks import require_methods
+from duelist.core.checks import one_of, require_methods
 from duelist.core.errors import InvalidInputError
 from duelist.core.references import Files, Registry
 from duelist.policies import algorithms
@@ -58,6 +58,11 @@ def policy_class(name: str | type[Any], files: Files | None = None) -> type[Any]
         'FGTS'
     """
     return _REGISTRY.find(name, files)
+
+
+def registered_policy(name: str) -> type[Any]:
+    """The policy of duelist's own of that name, in any case: for names that strangers send. No other code is looked for or run."""
+    return POLICIES[one_of("policy", _REGISTRY.spelling(name), POLICIES)]
 
 
 def policy_name(field: str, name: object) -> str:
