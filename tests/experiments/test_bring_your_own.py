@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -354,3 +356,76 @@ def test_a_reference_and_what_follows_it_are_told_apart() -> None:
     assert parse_reference("FGTS:alpha=0") is None
     assert parse_reference("FGTS") is None
     assert reference_to(policy_class("FGTS")) == "duelist.policies.algorithms.fgts:FGTS"
+
+
+def test_a_package_of_ones_own_is_followed_through_its_relative_imports(tmp_path: Path) -> None:
+    package = tmp_path / "kit_of_a_stranger"
+    (package / "deep").mkdir(parents=True)
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "deep" / "__init__.py").write_text("from .rules import Rule\n", encoding="utf-8")
+    (package / "sizes.py").write_text("EPSILON = 0.25\n", encoding="utf-8")
+    (package / "unused.py").write_text("raise RuntimeError\n", encoding="utf-8")
+    rule = """from dataclasses import dataclass
+from duelist import Uniform
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(Uniform):
+    sizes: tuple[int, ...] = ()
+
+    def report(self, state):
+        import numpy as np
+        from ..sizes import EPSILON
+
+        return {"epsilon": np.full(2, EPSILON), "sum": np.full(2, float(sum(self.sizes)))}
+"""
+    (package / "deep" / "rules.py").write_text(rule, encoding="utf-8")
+    reference = f"{package}/deep/rules.py:Rule"
+    inside = {"kit_of_a_stranger/" + name for name in ("__init__.py", "deep/__init__.py", "deep/rules.py", "sizes.py")}
+    assert set(source_of(load_class(reference))) == inside
+    spec = Spec(
+        name="kit",
+        rounds=3,
+        trials=2,
+        policies=[PolicySpec(policy=reference, label="Rule", parameters={"sizes": [3, 4]})],
+    )
+    for content, epsilon in (("EPSILON = 0.25\n", 0.25), ("EPSILON = 0.5\n", 0.5)):
+        (package / "sizes.py").write_text(content, encoding="utf-8")
+        results = run_spec(spec, tmp_path / "out", progress=False)
+        assert results.computed == 1
+        assert results.table.column("info_epsilon").to_pylist() == [epsilon] * 2
+        assert results.table.column("info_sum").to_pylist() == [7.0] * 2
+        assert results.table.column("policy_sizes").to_pylist() == ["(3, 4)"] * 2
+
+
+SCRIPT = """
+from dataclasses import dataclass
+from duelist import Uniform
+from duelist.experiments import PolicySpec, Spec, run_spec
+
+print("ran")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Uniform):
+    pass
+
+
+spec = Spec(name="script", rounds=5, trials=2, policies=[PolicySpec(policy=Mine)])
+print(run_spec(spec, "out", workers=2, progress=False).computed)
+"""
+
+
+@pytest.mark.slow
+def test_a_program_may_play_its_own_class_and_is_not_run_twice(tmp_path: Path) -> None:
+    (tmp_path / "study.py").write_text(SCRIPT, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(Path(duelist.__file__).parents[1])}
+    printed = []
+    for edit in ("", "", "# edited\n"):
+        with (tmp_path / "study.py").open("a", encoding="utf-8") as file:
+            file.write(edit)
+        command = [sys.executable, "study.py"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout.split())
+    assert printed == [["ran", "1"], ["ran", "0"], ["ran", "1"]]

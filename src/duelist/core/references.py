@@ -386,7 +386,8 @@ def _closure(path: Path, folder: Path) -> Files:
     """The file and every file of the user's own that it can reach by imports, by its path below where it was found."""
     bases = [folder, *_search_path()]
     files: dict[str, str] = {}
-    waiting = [(path, path.relative_to(folder).as_posix())]
+    packages = [each / "__init__.py" for each in path.parents if each.is_relative_to(folder) and each != folder]
+    waiting = [(file, file.relative_to(folder).as_posix()) for file in (*packages, path) if file.is_file()]
     while waiting:
         file, name = waiting.pop()
         if name in files:

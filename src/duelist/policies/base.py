@@ -151,10 +151,10 @@ def check_choice(policy: object, chosen: Any, actions: ActionSet) -> tuple[Duels
             f"{where} must return features of shape ({lanes}, 2, {dim}), both candidates of every lane; got "
             f"{np.shape(duels.features)}. Make the pair with duelist.history.duels_between(actions, first, second)."
         )
-    most = actions.n_arms - 1 if isinstance(actions, FiniteActions) else -1
+    least, most = (0, actions.n_arms - 1) if isinstance(actions, FiniteActions) else (-1, -1)
     for name, rows in (("first", duels.first), ("second", duels.second)):
-        whole = isinstance(rows, np.ndarray) and rows.dtype.kind in "iu"
-        if not whole or rows.shape != (lanes,) or (rows > most).any() or (rows < (0 if most >= 0 else -1)).any():
+        whole = isinstance(rows, np.ndarray) and rows.dtype.kind in "iu" and rows.shape == (lanes,)
+        if not whole or rows.min() < least or rows.max() > most:
             wanted = f"row numbers from 0 to {most}" if most >= 0 else "all -1, as points of a continuous set have no rows"
             raise InvalidInputError(
                 f"{where} must return whole numbers `{name}` of shape ({lanes},), {wanted}; got {_described(rows)}."

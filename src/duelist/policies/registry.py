@@ -61,7 +61,7 @@ def policy_class(name: str | type[Any], files: Files | None = None) -> type[Any]
 
 
 def registered_policy(name: str) -> type[Any]:
-    """The policy of duelist's own of that name, in any case: for names that strangers send. No other code is looked for or run."""
+    """The policy of duelist's own of that name, in any case: for names that strangers send. No other code is run."""
     return POLICIES[one_of("policy", _REGISTRY.spelling(name), POLICIES)]
 
 
