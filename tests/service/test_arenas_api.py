@@ -105,6 +105,7 @@ def test_given_features_and_text_features_are_kept(service: Running) -> None:
         ({"policy": {"name": "FGTS", "settings": {"prior": "flat"}}}, "prior_scale"),
         ({"policy": {"name": "Uniform", "prior_scale": 2.0}}, "prior"),
         ({"policy": {"name": "FGTS", "settings": {"mu": "theory"}}}, "mu="),
+        ({"policy": {"name": "FGTS", "settings": {"alpha": 5.0, "mu": 0.0}}}, "alpha would be ignored"),
     ],
 )
 def test_settings_that_do_not_fit_together_say_why(service: Running, changes: dict[str, Any], why: str) -> None:
