@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
 
     def load(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}.{_nearest(name, homes)}")
         module, attribute = homes[name]
         home = importlib.import_module(module)
         # What a module does not define is a module itself, such as `duelist.features`.
@@ -39,6 +39,14 @@ def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
         return value
 
     return load, lambda: sorted(homes), list(homes)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    import difflib  # here: it takes as long to import as the rest of the package
+
+    by_lower_case = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), list(by_lower_case), n=1, cutoff=0.6)
+    return f" Did you mean {by_lower_case[near[0]]!r}?" if near else ""
 
 
 def _homes(stub: Path) -> dict[str, tuple[str, str]]:

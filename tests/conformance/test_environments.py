@@ -23,6 +23,7 @@ from duelist.environments.wrappers import Corrupted, Delayed, Rotating, Switchin
 from duelist.history.duels import Duels, duels_between
 from duelist.preferences.links import win_law
 from duelist.preferences.logistic import win_probability
+from duelist.testing import environment_checks, random_duels
 from duelist.typing import FloatArray
 
 SEED = 7
@@ -97,16 +98,6 @@ by_utility = pytest.mark.parametrize("row", [row for row in ROWS if row.law], id
 every_environment = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 
 
-def random_duels(actions: Any, seed: int) -> Duels:
-    """Any two candidates per lane."""
-    rng = np.random.default_rng(seed)
-    if isinstance(actions, FiniteActions):
-        first, second = rng.integers(actions.n_arms, size=(2, actions.lanes))
-        return duels_between(actions, first, second)
-    points = actions.best(rng.normal(size=(actions.lanes, 2, actions.dim)))
-    return Duels(points.row[:, 0], points.row[:, 1], points.features)
-
-
 def true_utilities(instance: Any, features: FloatArray) -> FloatArray:
     """(lanes, n) of features (lanes, n, dim), from what the instance says the truth is."""
     while hasattr(instance, "base"):
@@ -132,47 +123,9 @@ def test_every_registered_environment_has_a_row() -> None:
 
 
 @every_environment
-def test_the_same_seed_gives_the_same_numbers_and_another_others(row: Row) -> None:
-    def numbers(seed: int) -> list[Any]:
-        instance = row.environment.instance(Streams(seed, range(40)))
-        duels = [random_duels(instance.actions(t), t) for t in range(3)]
-        outcomes = [instance.outcomes(t, duel).tolist() for t, duel in enumerate(duels)]
-        costs = [instance.regret(instance.actions(t), duel).kinds() for t, duel in enumerate(duels)]
-        return [*outcomes, *(str({name: column.tolist() for name, column in cost.items()}) for cost in costs)]
-
-    assert numbers(SEED) == numbers(SEED)
-    assert numbers(SEED) != numbers(SEED + 1)
-
-
-@every_environment
-def test_a_trial_is_the_same_alone_and_in_a_block(row: Row) -> None:
-    block = row.environment.instance(Streams(SEED, [5, 2, 9]))
-    for lane, trial in enumerate([5, 2, 9]):
-        alone = row.environment.instance(Streams(SEED, [trial]))
-        for t in range(3):
-            together, by_itself = block.actions(t), alone.actions(t)
-            duels = random_duels(together, t)
-            if isinstance(together, FiniteActions):
-                np.testing.assert_array_equal(by_itself.features[0], together.features[lane])
-            mine = Duels(duels.first[lane : lane + 1], duels.second[lane : lane + 1], duels.features[lane : lane + 1])
-            assert alone.outcomes(t, mine)[0] == block.outcomes(t, duels)[lane]
-            assert alone.delay(t, mine)[0] == block.delay(t, duels)[lane]
-            np.testing.assert_allclose(alone.win_probability(t, mine)[0], block.win_probability(t, duels)[lane], rtol=1e-12)
-            one, many = alone.regret(by_itself, mine).kinds(), block.regret(together, duels).kinds()
-            assert one.keys() == many.keys()
-            for kind in one:
-                np.testing.assert_allclose(one[kind][0], many[kind][lane], rtol=1e-12, atol=1e-14)
-
-
-@every_environment
-def test_action_sets_have_a_lane_per_trial_and_the_dimension_that_is_promised(row: Row) -> None:
-    instance = row.environment.instance(Streams(SEED, range(3)))
-    for t in range(3):
-        actions = instance.actions(t)
-        assert (actions.lanes, actions.dim) == (3, row.environment.dim)
-        if isinstance(actions, FiniteActions):
-            assert actions.n_arms >= 2
-    assert instance.actions(1).digest == instance.actions(1).digest
+@pytest.mark.parametrize("check", environment_checks(LinearDuels()))
+def test_it_passes_the_check_that_is_open_to_everybody(row: Row, check: str) -> None:
+    environment_checks(row.environment)[check]()
 
 
 @every_environment

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +14,13 @@ import duelist
 from duelist.actions.finite import FiniteActions, OffsetActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
-from duelist.core.serialize import from_bytes, to_bytes
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.history.duels import Duels, duels_between
 from duelist.policies.registry import duel_policies
+from duelist.testing import SEED, Step, play_rounds, policy_checks
 from duelist.typing import FloatArray, IntArray
 from tests.conformance.rows import ROWS, Row, is_installed
-
-SEED = 11
 
 
 def table(rows: list[Row]) -> pytest.MarkDecorator:
@@ -37,53 +33,13 @@ def table(rows: list[Row]) -> pytest.MarkDecorator:
 
 
 every_policy = table(ROWS)
-# Another sampler changes what is random, what is kept and what is reported. Which arms are offered, and in what order, it
-# never sees: those properties are checked on FGTS with its own sampler, which plays by the same rule.
-every_rule = table([row for row in ROWS if not row.other_sampler])
 every_learner = table([row for row in ROWS if row.learns])
 every_rule_with_utilities = table([row for row in ROWS if row.policy.weighs_offsets() and not row.other_sampler])
 every_policy_without_roles = table([row for row in ROWS if row.forgets_order])
 one_row_per_class = table([row for row in ROWS if not row.variant])
 
 
-class Step(NamedTuple):
-    """One round: what was offered, who met, who won, and the state that chose."""
-
-    actions: FiniteActions
-    duels: Duels
-    outcomes: IntArray
-    before: Any
-
-
-def play(
-    policy: Any,
-    rounds: int,
-    *,
-    env: LinearDuels,
-    trials: list[int],
-    state: Any = None,
-    first_round: int = 0,
-) -> Iterator[tuple[Step, Any]]:
-    """Play rounds of an environment, handing out every step and the state after it."""
-    streams = Streams(SEED, trials)
-    instance = env.instance(streams)
-    if state is None:
-        state = policy.start(Problem(dim=env.dim, lanes=len(trials), horizon=200), streams)
-    for t in range(first_round, first_round + rounds):
-        actions = instance.actions(t)
-        duels, asked = policy.choose(state, actions, streams)
-        outcomes = instance.outcomes(t, duels)
-        step = Step(actions, duels, outcomes, state)
-        state = policy.learn(asked, actions, duels, outcomes)
-        yield step, state
-
-
-def pairs_of(steps: Iterator[tuple[Step, Any]]) -> list[tuple[list[int], list[int]]]:
-    return [(step.duels.first.tolist(), step.duels.second.tolist()) for step, _ in steps]
-
-
 ENV = LinearDuels(dim=4, arms=8)
-FRESH = LinearDuels(dim=4, arms=8, fresh_arms=True)
 # JAX compiles for the number of lanes: tests that play a few lanes all play as many.
 LANES = 3
 
@@ -93,112 +49,22 @@ def test_every_registered_policy_has_a_row() -> None:
     assert len([row for row in ROWS if not row.variant]) == len(duel_policies())
 
 
-@pytest.mark.slow
-@every_policy
-@pytest.mark.parametrize("env", [ENV, FRESH], ids=["fixed arms", "fresh arms"])
-def test_the_same_seed_gives_the_same_run(row: Row, env: LinearDuels) -> None:
-    once, again = (duelist.simulate(row.policy, env, rounds=row.rounds, trials=LANES, seed=SEED, workers=1) for _ in range(2))
-    other = duelist.simulate(row.policy, env, rounds=row.rounds, trials=LANES, seed=SEED + 1, workers=1)
-    np.testing.assert_array_equal(once.first, again.first)
-    np.testing.assert_array_equal(once.second, again.second)
-    np.testing.assert_array_equal(once.regret, again.regret)
-    assert not np.array_equal(once.first, other.first)
+# Another sampler changes what is random, what is kept and what is reported. Which arms are offered, and in what order, it
+# never sees: those properties are checked on FGTS with its own sampler, which plays by the same rule.
+OF_SAMPLERS = (
+    "the same seed gives the same run",
+    "a run is the same alone and beside others",
+    "report has one finite number per lane",
+    "a saved state goes on as if nothing had happened",
+)
 
 
 @pytest.mark.slow
 @every_policy
-@pytest.mark.parametrize("env", [ENV, FRESH], ids=["fixed arms", "fresh arms"])
-def test_a_lane_alone_gives_the_same_numbers_as_in_a_block(row: Row, env: LinearDuels) -> None:
-    block = duelist.simulate(row.policy, env, rounds=row.rounds, trials=[5, 2, 9], seed=SEED, workers=1)
-    for lane, trial in enumerate(block.trials):
-        alone = duelist.simulate(row.policy, env, rounds=row.rounds, trials=[trial], seed=SEED)
-        for name in ("first", "second", "outcomes", "regret", "weak_regret", "yue_regret"):
-            np.testing.assert_array_equal(getattr(alone, name)[0], getattr(block, name)[lane], err_msg=name)
-        for name, column in alone.info.items():
-            rtol = 1e-12 if row.compiled_by_jax else 0.0
-            np.testing.assert_allclose(column[0], block.info[name][lane], rtol=rtol, err_msg=name)
-
-
-@pytest.mark.slow
-@every_rule
-def test_learn_and_choose_leave_their_input_state_as_it_was(row: Row) -> None:
-    streams = Streams(SEED, [0, 1])
-    steps = [step for step, _ in play(row.policy, 25, env=ENV, trials=[0, 1])]
-    for position in range(0, 24, 6):
-        step, next_step = steps[position : position + 2]
-        again, asked = row.policy.choose(step.before, step.actions, streams)
-        assert again.first.tolist() == step.duels.first.tolist()
-        assert again.second.tolist() == step.duels.second.tolist()
-        # Learn two different outcomes from one state, the later one first: neither may see the other.
-        for outcomes in (-step.outcomes, step.outcomes):
-            learnt = row.policy.learn(asked, step.actions, step.duels, outcomes)
-        following, _ = row.policy.choose(learnt, next_step.actions, streams)
-        assert following.first.tolist() == next_step.duels.first.tolist()
-        assert following.second.tolist() == next_step.duels.second.tolist()
-
-
-@pytest.mark.slow
-@every_policy
-@pytest.mark.parametrize("env", [ENV, FRESH], ids=["fixed arms", "fresh arms"])
-def test_saving_and_loading_in_mid_run_equals_never_having_stopped(row: Row, env: LinearDuels) -> None:
-    trials, end = [3, 4, 5], min(40, row.rounds)
-    straight = pairs_of(play(row.policy, end, env=env, trials=trials))
-    stopped: list[tuple[list[int], list[int]]] = []
-    state = None
-    for first_round, until in pairwise((0, 1, 17, end)):
-        part = list(play(row.policy, until - first_round, env=env, trials=trials, state=state, first_round=first_round))
-        stopped += pairs_of(iter(part))
-        state = from_bytes(to_bytes(part[-1][1]))
-    assert stopped == straight
-
-
-@pytest.mark.slow
-@every_rule
-@pytest.mark.parametrize(("dim", "arms"), [(3, 2), (1, 2)], ids=["two arms", "one dimension"])
-def test_the_smallest_problems_are_played(row: Row, dim: int, arms: int) -> None:
-    run = duelist.simulate(row.policy, LinearDuels(dim=dim, arms=arms), rounds=40, trials=3, seed=SEED)
-    assert set(np.unique(run.first)) | set(np.unique(run.second)) <= {0, 1}
-    assert np.isfinite(run.regret).all()
-
-
-@pytest.mark.slow
-@every_rule
-def test_the_number_of_arms_may_change_from_round_to_round(row: Row) -> None:
-    rng = np.random.default_rng(0)
-    sets = [FiniteActions(rng.normal(size=(2, k, 3))) for k in (5, 2, 9, 3)]
-    streams = Streams(SEED, [0, 1])
-    state = row.policy.start(Problem(dim=3, lanes=2, horizon=60), streams)
-    for t in range(60):
-        actions = sets[t % 4]
-        duels, state = row.policy.choose(state, actions, streams)
-        lanes = np.arange(2)
-        for rows, column in ((duels.first, 0), (duels.second, 1)):
-            assert ((rows >= 0) & (rows < actions.n_arms)).all()
-            np.testing.assert_array_equal(duels.features[:, column], actions.features[lanes, rows])
-        state = row.policy.learn(state, actions, duels, rng.choice([-1, 1], size=2))
-
-
-@pytest.mark.slow
-@every_rule
-def test_permuting_the_arms_permutes_the_choice(row: Row) -> None:
-    rng = np.random.default_rng(0)
-    arms = rng.normal(size=(2, 7, 3))
-    theta = rng.normal(size=(2, 3))
-    order = np.stack([rng.permutation(7) for _ in range(2)])
-    permuted = FiniteActions(np.take_along_axis(arms, order[:, :, None], axis=1))
-    streams = Streams(SEED, [0, 1])
-    states = [row.policy.start(Problem(dim=3, lanes=2, horizon=60), streams) for _ in range(2)]
-    noise = np.random.default_rng(1).random(size=(60, 2))
-    lanes = np.arange(2)
-    for t in range(60):
-        played = []
-        for i, actions in enumerate((FiniteActions(arms), permuted)):
-            duels, states[i] = row.policy.choose(states[i], actions, streams)
-            chance = 1 / (1 + np.exp(-np.einsum("ld,ld->l", theta, duels.contrast)))
-            states[i] = row.policy.learn(states[i], actions, duels, np.where(noise[t] < chance, 1, -1))
-            played.append(duels)
-        np.testing.assert_array_equal(played[0].first, order[lanes, played[1].first])
-        np.testing.assert_array_equal(played[0].second, order[lanes, played[1].second])
+@pytest.mark.parametrize("check", policy_checks(duelist.Uniform()))
+def test_it_passes_the_check_that_is_open_to_everybody(row: Row, check: str) -> None:
+    if not row.other_sampler or check in OF_SAMPLERS:
+        policy_checks(row.policy, rounds=row.rounds)[check]()
 
 
 def chosen_rows(policy: Any, step: Step, offsets: FloatArray) -> list[list[int]]:
@@ -210,7 +76,7 @@ def chosen_rows(policy: Any, step: Step, offsets: FloatArray) -> list[list[int]]
 
 @every_rule_with_utilities
 def test_an_offset_of_nothing_or_common_to_all_arms_changes_no_choice(row: Row) -> None:
-    for t, (step, _) in enumerate(play(row.policy, row.rounds, env=ENV, trials=list(range(LANES)))):
+    for t, (step, _) in enumerate(play_rounds(row.policy, ENV, row.rounds, range(LANES))):
         free = np.stack([step.duels.first, step.duels.second], axis=1).tolist()
         offsets = np.zeros((LANES, ENV.arms))
         assert chosen_rows(row.policy, step, offsets) == free, t
@@ -219,7 +85,7 @@ def test_an_offset_of_nothing_or_common_to_all_arms_changes_no_choice(row: Row) 
 
 @every_rule_with_utilities
 def test_the_arm_shown_most_is_hardly_shown_any_more_when_it_costs_ten(row: Row) -> None:
-    steps = [step for step, _ in play(row.policy, row.rounds, env=ENV, trials=list(range(LANES)))]
+    steps = [step for step, _ in play_rounds(row.policy, ENV, row.rounds, range(LANES))]
     late = steps[-(row.rounds // 3) :]
     free = np.array([np.stack([step.duels.first, step.duels.second], axis=1) for step in late])  # (rounds, lanes, 2)
     favourites = np.array([np.bincount(free[:, lane].ravel(), minlength=ENV.arms).argmax() for lane in range(LANES)])
@@ -239,7 +105,7 @@ def swapped(duels: Duels, actions: FiniteActions) -> Duels:
 def test_swapping_the_pair_and_flipping_the_outcome_changes_nothing(row: Row) -> None:
     streams = Streams(SEED, [0, 1])
     state = row.policy.start(Problem(dim=ENV.dim, lanes=2, horizon=200), streams)
-    for step, _ in play(row.policy, 60, env=ENV, trials=[0, 1]):
+    for step, _ in play_rounds(row.policy, ENV, 60, [0, 1]):
         duels, state = row.policy.choose(state, step.actions, streams)
         assert duels.first.tolist() == step.duels.first.tolist()
         assert duels.second.tolist() == step.duels.second.tolist()
@@ -250,7 +116,7 @@ def test_swapping_the_pair_and_flipping_the_outcome_changes_nothing(row: Row) ->
 def test_a_tie_says_the_same_in_either_order(row: Row) -> None:
     streams = Streams(SEED, [0, 1])
     straight = turned = row.policy.start(Problem(dim=ENV.dim, lanes=2, horizon=200), streams)
-    for t, (step, _) in enumerate(play(row.policy, 40, env=ENV, trials=[0, 1])):
+    for t, (step, _) in enumerate(play_rounds(row.policy, ENV, 40, [0, 1])):
         outcomes = step.outcomes * np.array(
             [t % 2, t % 3 > 0]
         )  # ties in every second round of one lane, every third of the other
@@ -336,13 +202,6 @@ def test_an_unknown_winner_never_reaches_it(row: Row, outcome: int) -> None:
 
 def vars_of(policy: Any) -> dict[str, Any]:
     return {field.name: getattr(policy, field.name) for field in fields(policy) if field.init}
-
-
-@pytest.mark.slow
-@every_policy
-def test_reports_are_one_number_per_lane(row: Row) -> None:
-    run = duelist.simulate(row.policy, ENV, rounds=30, trials=5, seed=SEED, workers=2)
-    assert all(column.shape == (5,) and np.isfinite(column).all() for column in run.info.values())
 
 
 class Ready(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -58,3 +59,24 @@ def test_a_column_that_fits_neither_one_nor_all_lanes_is_refused_before_it_could
 def test_a_problem_of_no_size_is_refused(field: str, value: object) -> None:
     with pytest.raises(InvalidInputError, match=field):
         Problem(**{"dim": 2, field: value})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Network:
+    hidden: tuple[int, ...] = (32, 16)
+    names: Sequence[str] = ("a", "b")
+    weights: list[float] = field(default_factory=lambda: [0.5, 0.5])
+    rate: PerLane | None = None
+
+
+def test_what_is_not_declared_per_lane_is_a_value_of_all_lanes_whatever_its_length() -> None:
+    whole = Network()
+    for total in (2, 3):
+        assert select_lanes(whole, slice(0, 1), total) is whole
+    cut = select_lanes(Network(rate=(0.1, 0.2)), slice(1, 2), 2)
+    assert (cut.hidden, cut.names, cut.weights, cut.rate) == ((32, 16), ("a", "b"), [0.5, 0.5], (0.2,))
+
+
+def test_an_object_that_is_no_dataclass_has_nothing_to_cut() -> None:
+    plain = type("Plain", (), {})()
+    assert select_lanes(plain, slice(0, 1), 2) is plain

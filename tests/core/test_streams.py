@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare, kstest
 
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
@@ -67,3 +68,22 @@ def test_trials_are_uncorrelated() -> None:
 def test_a_seed_that_is_not_a_whole_number_is_refused(seed: object) -> None:
     with pytest.raises(InvalidInputError, match="seed must be a whole number"):
         Streams(seed, [0])  # type: ignore[arg-type]
+
+
+def test_whole_numbers_are_the_uniform_ones_cut_into_equal_parts() -> None:
+    streams = Streams(seed=3, trials=range(2000))
+    drawn = streams.integers("arm", 4, 7)
+    np.testing.assert_array_equal(drawn, np.floor(streams.uniforms("arm", 4) * 7).astype(int))
+    counts = np.bincount(drawn, minlength=7)
+    assert chisquare(counts).pvalue > 1e-4
+    with pytest.raises(InvalidInputError, match="high"):
+        streams.integers("arm", 4, 0)
+
+
+def test_normal_numbers_are_those_of_the_trial_and_are_normal() -> None:
+    streams = Streams(seed=3, trials=range(400))
+    drawn = streams.normals("noise", 4, 5)
+    np.testing.assert_array_equal(Streams(seed=3, trials=[7]).normals("noise", 4, 5)[0], drawn[7])
+    assert not np.array_equal(drawn, streams.normals("noise", 5, 5))
+    assert kstest(drawn.ravel(), "norm").pvalue > 1e-4
+    assert np.abs(np.corrcoef(drawn.T) - np.eye(5)).max() < 0.25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +105,7 @@ def test_given_features_and_text_features_are_kept(service: Running) -> None:
         ({"policy": {"name": "FGTS", "settings": {"prior": "flat"}}}, "prior_scale"),
         ({"policy": {"name": "Uniform", "prior_scale": 2.0}}, "prior"),
         ({"policy": {"name": "FGTS", "settings": {"mu": "theory"}}}, "mu="),
+        ({"policy": {"name": "FGTS", "settings": {"alpha": 5.0, "mu": 0.0}}}, "alpha would be ignored"),
     ],
 )
 def test_settings_that_do_not_fit_together_say_why(service: Running, changes: dict[str, Any], why: str) -> None:
@@ -140,3 +142,16 @@ def test_an_image_needs_a_web_address(service: Running) -> None:
         assert answer.status_code == 422
         assert "address" in answer.json()["detail"]
     service.create(items=[{"name": "pic", "format": "image", "content": "https://example.org/a.png"}, {"name": "b"}])
+
+
+def test_a_policy_of_somebody_s_own_is_never_looked_for_or_run(
+    service: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hostile.py").write_text("open('was-run', 'w').close()\nclass FGTS: ...\n", encoding="utf-8")
+    for name in ("hostile.py:FGTS", "hostile:FGTS", "os:PathLike"):
+        body = {"name": "x", "items": [{"name": "a"}, {"name": "b"}], "policy": {"name": name}}
+        answer = service.admin.post("/api/v1/arenas", json=body)
+        assert answer.status_code == 422
+        assert "Known policies" in answer.text
+    assert not Path("was-run").exists()

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.history.duels import Duels
+from duelist.history.duels import Duels, duels_between
 from duelist.live.live_agent import LiveAgent
 from duelist.policies.base import Policy
 from duelist.policies.registry import POLICIES
@@ -51,12 +52,14 @@ class Line:
 
 
 class Ends(Policy[Any]):
-    """Plays the two ends of a line and remembers what it was told."""
+    """Plays the two ends of a line, or of a list, and remembers what it was told."""
 
     def start(self, problem: Problem, streams: Streams) -> tuple[int, ...]:  # noqa: ARG002
         return ()
 
     def choose(self, state: tuple[int, ...], actions: Any, streams: Streams) -> tuple[Duels, tuple[int, ...]]:  # noqa: ARG002
+        if isinstance(actions, FiniteActions):
+            return duels_between(actions, np.array([0]), np.array([actions.n_arms - 1])), state
         none, ends = np.array([-1]), np.zeros((1, 2, actions.dim))
         ends[0, :, -1] = 1.0, -1.0
         return Duels(none, none, ends), state

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from duelist.core.references import entry_points
 from duelist.policies.codec import parameter_fields
-from duelist.policies.registry import POLICIES, plays_slates, policy_class
+from duelist.policies.registry import GROUP, POLICIES, plays_slates, policy_class
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*)$")
 
@@ -21,7 +22,11 @@ _ARGUMENT = re.compile(r"^    (\w+): (.*)$")
 @click.command()
 @click.argument("name", required=False)
 def policies(name: str | None) -> None:
-    """List the policies, their parameters and defaults; with NAME, explain that policy's parameters."""
+    """List the policies, their parameters and defaults; with NAME, explain that policy's parameters.
+
+    NAME may be one of your own: my_module:MyPolicy or path/to/file.py:MyPolicy. Policies that installed packages offer are
+    listed too.
+    """
     console = Console()
     if name is None:
         console.print(_overview())
@@ -65,7 +70,7 @@ def _overview() -> Table:
     table.add_column("policy", style="bold", no_wrap=True)
     table.add_column("what it does")
     table.add_column("parameters and defaults")
-    for name, policy in POLICIES.items():
+    for name, policy in {**POLICIES, **{name: policy_class(name) for name in entry_points(GROUP)}}.items():
         parameters = ", ".join(f"{field.name}={default_text(field)}" for field in parameter_fields(policy))
         table.add_row(name, escape(summary(policy) + _restriction(policy)), escape(parameters) or "none")
     return table
@@ -75,7 +80,8 @@ def _restriction(policy: type[Any]) -> str:
     """What `duelist run` needs to play it, or that it cannot."""
     if plays_slates(policy):
         return " Plays slates: use it from Python, with simulate_slates."
-    return f" Needs pip install 'duelist[{policy.extra}]'." if policy.extra else ""
+    extra = getattr(policy, "extra", "")
+    return f" Needs pip install 'duelist[{extra}]'." if extra else ""
 
 
 def _parameters(policy: type[Any]) -> Table:

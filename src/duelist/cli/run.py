@@ -1,4 +1,4 @@
-"""`duelist run`: compare policies on the paper's problem."""
+"""`duelist run`: compare policies on the paper's problem, or on another environment."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from duelist.cli.main import EXIT_INTERRUPTED
 from duelist.cli.output import ProgressDisplay, make_folder, result_table, write_results, write_settings
-from duelist.cli.policy_text import parse_policies
+from duelist.cli.policy_text import parse_environment, parse_policies
 from duelist.core.checks import whole_number
+from duelist.core.errors import InvalidInputError
+from duelist.environments.base import Environment
 from duelist.environments.linear import LinearDuels
+from duelist.environments.registry import require_environment
 from duelist.experiments.comparison import Comparison
 from duelist.experiments.simulation import simulate
 from duelist.plotting.regret import regret_figure
@@ -30,6 +34,7 @@ class Options:
     """The options of the command. Those from `dim` on are parameters of `LinearDuels`."""
 
     specs: tuple[str, ...]
+    environment: str | None
     rounds: int
     trials: int
     seed: int
@@ -45,9 +50,19 @@ class Options:
     link: Any
     flips: float
 
-    def make_environment(self) -> LinearDuels:
-        """The problem that these options describe."""
-        return LinearDuels(**{field.name: getattr(self, field.name) for field in fields(LinearDuels)})
+    def make_environment(self, given: set[str]) -> Environment:
+        """The problem that these options describe; `given` are those that the user typed."""
+        names = [field.name for field in fields(LinearDuels)]
+        if self.environment is None:
+            return LinearDuels(**{name: getattr(self, name) for name in names})
+        for name in names:
+            if name in given:
+                option = "--" + name.replace("_", "-")
+                raise InvalidInputError(
+                    f"{option} is for the default problem and --environment names another. Write it inside: "
+                    f"--environment 'NAME({name}=...)'."
+                )
+        return parse_environment(self.environment)
 
     def check_sizes(self) -> None:
         """Refuse sizes that cannot be played."""
@@ -63,7 +78,13 @@ class Options:
     "specs",
     multiple=True,
     metavar="SPEC",
-    help=f"FGTS or FGTS:alpha=0,sampler=paper; repeat it to compare several.  [default: {', '.join(DEFAULT_LINE_UP)}]",
+    help=f"FGTS or FGTS:alpha=0,sampler=paper, or one of your own, file.py:Name; repeat it to compare several.  "
+    f"[default: {', '.join(DEFAULT_LINE_UP)}]",
+)
+@click.option(
+    "--environment",
+    metavar="SPEC",
+    help="Another problem, as NAME(parameter=value, ...), or one of your own, file.py:Name(...).  [default: LinearDuels]",
 )
 @click.option("--dim", default=10, help="Length of feature vectors.")
 @click.option("--arms", default=32, help="Arms to choose from.")
@@ -86,7 +107,7 @@ class Options:
 @click.option("--flips", default=0.0, help="Share of votes that are flipped.")
 @click.option("--quiet", is_flag=True, help="Print the paths of the files written and nothing else.")
 def run(**options: Any) -> None:
-    """Compare policies on the paper's problem.
+    """Compare policies on the paper's problem, or on --environment.
 
     Prints a table of final regrets and writes regret.png, regret.pdf, results.csv (one row per policy and trial) and run.json
     (settings, versions, seconds). Every policy meets the same instances with the same noise. Ctrl-C keeps the policies that
@@ -94,7 +115,9 @@ def run(**options: Any) -> None:
     """
     chosen = Options(**options)
     policies = parse_policies(list(chosen.specs or DEFAULT_LINE_UP))
-    environment = chosen.make_environment()
+    context = click.get_current_context()
+    typed = {name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    environment = require_environment(chosen.make_environment(typed))
     chosen.check_sizes()
     make_folder(chosen.folder)
     can_plot = _check_plotting()
@@ -109,7 +132,7 @@ def run(**options: Any) -> None:
         click.get_current_context().exit(EXIT_INTERRUPTED)
 
 
-def _play(policies: dict[str, Policy[Any]], environment: LinearDuels, options: Options) -> tuple[Comparison, bool]:
+def _play(policies: dict[str, Policy[Any]], environment: Environment, options: Options) -> tuple[Comparison, bool]:
     """Play the policies one by one; returns the runs that finished, and whether Ctrl-C ended the comparison."""
     comparison = Comparison({})
     seed = options.seed

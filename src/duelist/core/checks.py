@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import os
 from collections.abc import Collection
 from typing import Any
 
@@ -20,6 +21,10 @@ def finite_array(name: str, value: npt.ArrayLike, expected: str, *ndims: int) ->
 
     `expected` describes the shape for the message, for example ``"(n_arms, dim)"``.
     """
+    if callable(getattr(value, "toarray", None)):
+        raise InvalidInputError(
+            f"{name} must be a dense {expected} array; got a sparse {type(value).__name__}. Pass {name}.toarray()."
+        )
     if isinstance(value, np.ndarray) and np.iscomplexobj(value):
         raise InvalidInputError(f"{name} must be real numbers; got complex ones. Pass the real part.")
     try:
@@ -86,6 +91,41 @@ def one_of(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return `value` if it is one of the allowed names; otherwise say which name is nearest."""
     if isinstance(value, str) and value in allowed:
         return value
-    near = difflib.get_close_matches(str(value), list(allowed), n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise UnknownNameError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.{hint}")
+    raise UnknownNameError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.{nearest(value, allowed)}")
+
+
+def nearest(value: object, allowed: Collection[str]) -> str:
+    """A sentence with the allowed name that is most like `value`, in any case, to end a message with; empty where none is.
+
+    Example:
+        >>> nearest("fgst", ["Uniform", "FGTS"])
+        " Did you mean 'FGTS'?"
+    """
+    by_lower_case = {known.lower(): known for known in allowed}
+    near = difflib.get_close_matches(str(value).lower(), list(by_lower_case), n=1, cutoff=0.4)
+    return f" Did you mean {by_lower_case[near[0]]!r}?" if near else ""
+
+
+def require_methods(thing: object, what: str, methods: Collection[str]) -> None:
+    """Refuse what lacks a method; `thing` may be a class."""
+    missing = [method for method in methods if not callable(getattr(thing, method, None))]
+    if missing:
+        kind = thing if isinstance(thing, type) else type(thing)
+        base = {"policy": " Inherit from duelist.policies.Policy, which answers what you do not write."}.get(what, "")
+        raise InvalidInputError(
+            f"{what} must have the method{'s' * (len(methods) > 1)} {', '.join(methods)}; {kind.__name__} has no "
+            f"{' and no '.join(missing)}.{base}"
+        )
+
+
+def require_memory(what: str, n_bytes: int, advice: str) -> None:
+    """Refuse what needs more memory than the machine has, before anything is computed; `advice` says what to do instead."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # a system that does not say: Python will
+        return
+    if n_bytes > there:
+        raise InvalidInputError(
+            f"{what} would need {n_bytes / 2**30:,.0f} GiB of memory for the results alone; this machine has "
+            f"{there / 2**30:,.0f}. {advice}"
+        )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
 from duelist.core.checks import finite_array, finite_number, whole_number
 from duelist.core.errors import InvalidInputError
+from duelist.core.references import type_hints
 from duelist.typing import FloatArray
 
 Parameters = TypeVar("Parameters", bound=Any)
@@ -60,20 +62,40 @@ class Problem:
             whole_number("horizon", self.horizon, at_least=1)
 
 
+def may_be_lanes(hint: Any) -> bool:
+    """Whether a field with this annotation may hold one number per lane: `PerLane`, alone or beside other types.
+
+    Example:
+        >>> may_be_lanes(PerLane | None), may_be_lanes(tuple[int, ...])
+        (True, False)
+    """
+    options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return float in options and any(get_origin(option) is Sequence for option in options)
+
+
 def select_lanes(parameters: Parameters, lanes: slice, total: int) -> Parameters:
-    """Return the hyper-parameters of some of the lanes: columns with one number for each of `total` lanes are cut."""
+    """Return the hyper-parameters of some of the lanes.
+
+    Fields that are annotated `PerLane` and hold a sequence of `total` numbers are cut. Every other field is a value that all
+    lanes share, whatever it holds: sizes of layers, a matrix, a list of names.
+    """
     columns = {}
-    for field in fields(parameters):
-        value = getattr(parameters, field.name)
+    for name in _per_lane_fields(type(parameters)):
+        value = getattr(parameters, name)
         if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or np.shape(value) == (1,):
             continue
-        if np.ndim(value) > 1:
-            continue  # a table, such as a list of models: one for all lanes
         if len(value) != total:
             # Refused here, where all lanes are known: by chance it might fit the number of lanes of one block.
             raise InvalidInputError(
-                f"{field.name} must be one number or one per lane ({total}); got {len(value)}. "
+                f"{name} must be one number or one per lane ({total}); got {len(value)}. "
                 f"Repeat each value once for every trial."
             )
-        columns[field.name] = tuple(value)[lanes]
+        columns[name] = tuple(value)[lanes]
     return replace(parameters, **columns) if columns else parameters
+
+
+def _per_lane_fields(kind: type[Any]) -> tuple[str, ...]:
+    if not is_dataclass(kind):
+        return ()
+    hints = type_hints(kind)
+    return tuple(field.name for field in fields(kind) if may_be_lanes(hints[field.name]))

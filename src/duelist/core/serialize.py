@@ -126,8 +126,8 @@ def from_bytes(data: bytes, piece: Callable[[str], bytes | None] | None = None) 
             arrays = {name: archive[name] for name in archive.files}
     except (*_BROKEN, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise SavedStateError(
-            f"expected a whole saved state; got {len(data)} byte(s) that are torn, changed or something else "
-            f"({type(error).__name__}: {error}). Restore it from a copy."
+            f"expected a whole saved state; got {len(data)} byte(s) that are torn, changed or something else. "
+            f"Restore it from a copy."
         ) from error
     return from_arrays(arrays, piece)
 

@@ -1,7 +1,8 @@
 """Named random streams: every number is a pure function of (seed, stream name, trial, round).
 
 No generator is stored and none is global, so the same seed gives the same numbers whatever the number of lanes or
-workers, and after any restart.
+workers, and after any restart. Give every purpose a name of its own: one name and round give the same numbers in
+every call. Numbers that belong to an arm are named by its content: see `FiniteActions.random_priority`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from duelist.core.checks import whole_number
-from duelist.kernels.philox import uniforms
-from duelist.typing import FloatArray, Keys
+from duelist.kernels.philox import RandomSource, mala_randomness, uniforms
+from duelist.typing import FloatArray, IntArray, Keys
 
 
 class Streams:
@@ -58,6 +59,27 @@ class Streams:
         numbers = np.empty(len(self.trials))
         uniforms(numbers, self.keys(name), round_)
         return numbers
+
+    def integers(self, name: str, round_: int, high: int) -> IntArray:
+        """(lanes,) one whole number from 0 to high - 1 per lane for a round of the named stream, each equally likely.
+
+        Example:
+            >>> Streams(seed=0, trials=[0, 1]).integers("arm", 5, 10).tolist()
+            [4, 8]
+        """
+        most = whole_number("high", high, at_least=1)
+        return np.minimum((self.uniforms(name, round_) * most).astype(np.int64), most - 1)
+
+    def normals(self, name: str, round_: int, size: int) -> FloatArray:
+        """(lanes, size) standard normal numbers for a round of the named stream.
+
+        Example:
+            >>> Streams(seed=0, trials=[0, 1]).normals("noise", 5, 3).shape
+            (2, 3)
+        """
+        noise = np.empty((len(self.trials), 1, 1, whole_number("size", size, at_least=1)))
+        mala_randomness(noise, np.empty(noise.shape[:3]), RandomSource(self.keys(name), round_, 0))
+        return noise[:, 0, 0]
 
     def generator(self, name: str, lane: int, round_: int = 0) -> np.random.Generator:
         """A NumPy generator for one lane and round of the named stream: for code outside kernels."""

@@ -19,16 +19,17 @@ from typing import Any
 import numpy as np
 
 from duelist.actions.finite import ActionSet, FiniteActions
-from duelist.core.checks import whole_number
+from duelist.core.checks import require_memory, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem, select_lanes
 from duelist.core.streams import Streams
 from duelist.environments.base import NEVER, Environment, Instance, Regret, plays_lanes_apart
+from duelist.environments.registry import require_environment
 from duelist.experiments.progress import Progress, locked_progress, progress_bar
 from duelist.experiments.run import NO_ANSWER, Run, kept_rounds
 from duelist.history.duels import Duels, duels_between
-from duelist.policies.base import FRESH_QUESTIONS, Policy, Round
-from duelist.policies.registry import require_pairs
+from duelist.policies.base import FRESH_QUESTIONS, Policy, Round, check_choice
+from duelist.policies.registry import require_policy
 from duelist.typing import FloatArray, IntArray
 
 # Wins without a single loss beside so many ties: more likely zeros and ones than ties.
@@ -55,7 +56,7 @@ def simulate(
     """Play `policy` on independent instances of `environment`.
 
     Args:
-        policy: hyper-parameters; a sequence in place of a number is one value per lane.
+        policy: hyper-parameters; those that are declared `PerLane` may be a sequence, one value per lane.
         environment: recipe of the instances.
         rounds: duels per trial.
         trials: how many, or the trial numbers themselves. Trial n of a seed is the same instance with the same noise for
@@ -75,7 +76,8 @@ def simulate(
         >>> run.regret.shape, run.final_regret.shape
         ((3, 50), (3,))
     """
-    require_pairs(type(policy))
+    require_policy(policy)
+    require_environment(environment)
     whole_number("rounds", rounds, at_least=1)
     if not isinstance(trials, Sequence | np.ndarray):
         trials = range(whole_number("trials", trials, at_least=1))
@@ -115,7 +117,9 @@ class _Results:
 
     def __init__(self, trials: int, rounds: int, every: int, simple_every: int) -> None:
         self.rounds, self.every, self.simple_every = rounds, every, simple_every
-        _check_memory(trials, rounds, -(-rounds // every))
+        kept = -(-rounds // every)
+        advice = f"Keep fewer: every={max(rounds // 1000, 1)} keeps a thousand."
+        require_memory(f"keeping {kept:,} rounds of {trials:,} trial(s)", trials * kept * _BYTES_PER_ROUND, advice)
         self.kept = kept_rounds(rounds, every)
         self.shape = (trials, len(self.kept))
         self.regrets: dict[str, FloatArray] = {}
@@ -248,9 +252,10 @@ def _play(
         actions = instance.actions(t)
         pending = inbox.pending(t)
         if pending and aware is not None:
-            duels, state = aware(state, actions, streams, pending)
+            choice = aware(state, actions, streams, pending)
         else:
-            duels, state = policy.choose(state, actions, streams)
+            choice = policy.choose(state, actions, streams)
+        duels, state = check_choice(policy, choice, actions)
         outcomes = instance.outcomes(t, duels)
         _check_outcomes(outcomes, lanes, t, environment)
         record.write(t, duels, _read_regret(instance.regret(actions, duels), lanes, t, environment))
@@ -310,20 +315,6 @@ def _simple_regret(policy: Policy[Any], state: Any, actions: ActionSet, instance
     known = np.maximum(rows, 0)
     cost = _read_regret(instance.regret(actions, duels_between(actions, known, known)), actions.lanes, 0, instance)["average"]
     return np.where(rows >= 0, cost, np.nan)
-
-
-def _check_memory(trials: int, rounds: int, kept: int) -> None:
-    """Refuse a run whose columns cannot fit, before hours of play or the system's own way of saying so."""
-    needed = trials * kept * _BYTES_PER_ROUND
-    try:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not every system tells
-        return
-    if needed > there:
-        raise InvalidInputError(
-            f"a run that keeps {kept:,} rounds of {trials:,} trials needs {needed / 2**30:,.1f} GiB, and this machine has "
-            f"{there / 2**30:,.1f}. Keep fewer: every={max(rounds // 1000, 1)} keeps a thousand."
-        )
 
 
 def _blocks(total: int, wanted: int) -> list[slice]:

@@ -22,7 +22,9 @@ from duelist.history.duels import Duels, check_outcomes, duels_between
 from duelist.history.history import History
 from duelist.live.seen_pairs import Codes, pair_codes
 from duelist.policies.base import FRESH_QUESTIONS as FRESH_QUESTIONS
-from duelist.policies.base import Policy, Round
+from duelist.policies.base import Policy, Round, check_choice
+from duelist.policies.codec import is_registered
+from duelist.policies.registry import plays_slates
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 Shown = TypeVar("Shown")  # what a person is shown: Duels of one lane, or Slates
@@ -133,6 +135,7 @@ class Lane(Generic[Shown]):
         self.dim = problem.dim
         self.streams = Streams(seed, [generation])
         self.state = policy.start(problem, self.streams)
+        self._unknown = not (is_registered(policy) or plays_slates(type(policy)))
         self._proposal: Proposal[Shown] | None = None
         aware = getattr(type(policy), "choose_with_pending", Policy.choose_with_pending)
         self.counts_pending = aware is not Policy.choose_with_pending
@@ -159,9 +162,12 @@ class Lane(Generic[Shown]):
             )
         if pending and self.counts_pending:
             aware: Any = self.policy
-            shown, state = aware.choose_with_pending(self.state, actions, self.streams, tuple(pending.values()))
+            chosen = aware.choose_with_pending(self.state, actions, self.streams, tuple(pending.values()))
         else:
-            shown, state = self.policy.choose(self.state, actions, self.streams)
+            chosen = self.policy.choose(self.state, actions, self.streams)
+        if self._unknown:
+            check_choice(self.policy, chosen, actions)
+        shown, state = chosen
         self._proposal = Proposal(shown, state, self.state, actions, numbers)
         return self._proposal
 

@@ -1,3 +1,5 @@
+from duelist.kernels.pairs import best_pairs as best_pairs
+from duelist.kernels.pairs import pair_geometry as pair_geometry
 from duelist.policies.algorithms import *  # noqa: F403 - the registry
 from duelist.policies.algorithms.fgts import FGTS as FGTS
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS as ListwiseFGTS
@@ -8,8 +10,11 @@ from duelist.policies.base import SlatePolicy as SlatePolicy
 from duelist.policies.codec import can_be_written as can_be_written
 from duelist.policies.codec import policy_from_mapping as policy_from_mapping
 from duelist.policies.codec import to_mapping as to_mapping
+from duelist.policies.parts.same_arm import best_other as best_other
+from duelist.policies.parts.same_arm import require_finite as require_finite
 from duelist.policies.registry import POLICIES as POLICIES
 from duelist.policies.registry import duel_policies as duel_policies
 from duelist.policies.registry import policy_class as policy_class
 from duelist.policies.registry import require_pairs as require_pairs
 from duelist.policies.registry import slate_policies as slate_policies
+from duelist.policies.single_run import SingleRun as SingleRun

@@ -22,11 +22,12 @@ runner, `duelist.experiments.simulate_slates`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels
@@ -47,10 +48,13 @@ class Policy(Protocol[State]):
     Attributes:
         extra: the extra of duelist that the policy needs to play, such as "jax"; empty for none.
         linear_utilities: whether it takes utilities to be linear in the features.
+        knows_arms_by_content: whether permuting the arms permutes the choice and changes nothing else, because ties and random
+            numbers go by what an arm is and not by its row.
     """
 
     extra: ClassVar[str] = ""
     linear_utilities: ClassVar[bool] = True
+    knows_arms_by_content: ClassVar[bool] = True
 
     def start(self, problem: Problem, streams: Streams) -> State:
         """The state before the first round, one lane per stream."""
@@ -138,6 +142,40 @@ class Policy(Protocol[State]):
     def forgetting(self) -> float:
         """What every vote multiplies the weight of the votes before it by; 1 where nothing is forgotten."""
         return 1.0
+
+
+def check_choice(policy: object, chosen: Any, actions: ActionSet) -> tuple[Duels, Any]:
+    """Return what `choose` returned, a pair per lane and a state, or say what it must return."""
+    where = f"{type(policy).__name__}.choose"
+    if not isinstance(chosen, tuple) or isinstance(chosen, Duels) or len(chosen) != 2 or not isinstance(chosen[0], Duels):
+        raise InvalidInputError(
+            f"{where} must return (duels, state), with duels from duelist.history.duels_between(actions, first, second); "
+            f"got {_described(chosen)}. For rows (i, j) of one run at a time, inherit from duelist.policies.SingleRun."
+        )
+    duels: Duels = chosen[0]
+    lanes, dim = actions.lanes, actions.dim
+    if np.shape(duels.features) != (lanes, 2, dim):
+        raise InvalidInputError(
+            f"{where} must return features of shape ({lanes}, 2, {dim}), both candidates of every lane; got "
+            f"{np.shape(duels.features)}. Make the pair with duelist.history.duels_between(actions, first, second)."
+        )
+    least, most = (0, actions.n_arms - 1) if isinstance(actions, FiniteActions) else (-1, -1)
+    for name, rows in (("first", duels.first), ("second", duels.second)):
+        whole = isinstance(rows, np.ndarray) and rows.dtype.kind in "iu" and rows.shape == (lanes,)
+        if not whole or rows.min() < least or rows.max() > most:
+            wanted = f"row numbers from 0 to {most}" if most >= 0 else "all -1, as points of a continuous set have no rows"
+            raise InvalidInputError(
+                f"{where} must return whole numbers `{name}` of shape ({lanes},), {wanted}; got {_described(rows)}."
+            )
+    return duels, chosen[1]
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} of shape {value.shape} with values {value.ravel()[:4].tolist()}"
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return f"a tuple of {', '.join(type(part).__name__ for part in value) or 'nothing'}"
+    return f"{value!r:.60} of type {type(value).__name__}"
 
 
 class SlatePolicy(Protocol[State]):

@@ -65,6 +65,9 @@ def policy_from_mapping(mapping: Mapping[str, Any]) -> Any:
         >>> policy_from_mapping({"kind": "FGTS", "alpha": 0.5}).alpha
         0.5
     """
+    if isinstance(mapping, Mapping) and mapping.get("mu") is not None:
+        # Version 0.1.0 took an alpha beside mu, and ignored it.
+        mapping = {name: value for name, value in mapping.items() if name != "alpha"}
     return _from_mapping(mapping, POLICIES, "policy")
 
 
@@ -118,7 +121,18 @@ def _from_mapping(mapping: Mapping[str, Any], kinds: Mapping[str, type[Any]], wh
     if not isinstance(mapping, Mapping) or KIND not in mapping:
         raise InvalidInputError(f"a {what} must be a mapping with an entry {KIND!r}; got {mapping!r}.")
     kind = kinds[one_of(what, mapping[KIND], kinds)]
-    given = {name: _from_plain(name, value) for name, value in mapping.items() if name != KIND}
+    return make(kind, {name: value for name, value in mapping.items() if name != KIND})
+
+
+def make(kind: type[Any], parameters: Mapping[str, Any]) -> Any:
+    """An object of a class, given its parameters as a mapping holds them.
+
+    Example:
+        >>> from duelist.posteriors.priors import UniformBall
+        >>> make(UniformBall, {"radius": 2.0})
+        UniformBall(radius=2.0)
+    """
+    given = {name: _from_plain(name, value) for name, value in parameters.items()}
     known = [field.name for field in parameter_fields(kind)]
     for name in given:
         if not known:

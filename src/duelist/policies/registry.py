@@ -1,15 +1,23 @@
-"""Policies by name. A policy is registered by its line in `algorithms/__init__.pyi`."""
+"""Policies by name. A policy of duelist's own is registered by its line in `algorithms/__init__.pyi`.
+
+Elsewhere a policy is named by its registered name in any case, by a reference to a class of the user's own
+(`my_module:MyPolicy`, `path/to/file.py:MyPolicy`), or by the name under which an installed package offers it: an entry point in
+the group `duelist.policies`.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from duelist.core.checks import one_of
+from duelist.core.checks import one_of, require_methods
 from duelist.core.errors import InvalidInputError
+from duelist.core.references import Files, Registry
 from duelist.policies import algorithms
-from duelist.policies.base import SlatePolicy
+from duelist.policies.base import Policy, SlatePolicy
 
 POLICIES: dict[str, type[Any]] = {name: getattr(algorithms, name) for name in dir(algorithms)}
+GROUP = "duelist.policies"
+_REGISTRY = Registry("policy", POLICIES, GROUP, ("start", "choose", "learn"))
 
 
 def duel_policies(*, with_extras: bool = True) -> dict[str, type[Any]]:
@@ -38,15 +46,28 @@ def plays_slates(kind: type[Any]) -> bool:
     return SlatePolicy in kind.__mro__
 
 
-def policy_class(name: str) -> type[Any]:
-    """The policy class of that name, in any case; an unknown name says which is nearest."""
-    return POLICIES[policy_name("policy", name)]
+def policy_class(name: str | type[Any], files: Files | None = None) -> type[Any]:
+    """The policy class of that name; an unknown name says which is nearest.
+
+    Args:
+        name: a registered name in any case, a reference, the name of an entry point, or the class itself.
+        files: source of a class of the user's own, where its file may be missing; see `duelist.core.references.source_of`.
+
+    Example:
+        >>> policy_class("fgts").__name__
+        'FGTS'
+    """
+    return _REGISTRY.find(name, files)
+
+
+def registered_policy(name: str) -> type[Any]:
+    """The policy of duelist's own of that name, in any case: for names that strangers send. No other code is run."""
+    return POLICIES[one_of("policy", _REGISTRY.spelling(name), POLICIES)]
 
 
 def policy_name(field: str, name: object) -> str:
-    """The registered spelling of a policy's name, given in any case; `field` is what an error calls it."""
-    by_lower_case = {known.lower(): known for known in POLICIES}
-    return one_of(field, by_lower_case.get(str(name).lower(), name), POLICIES)
+    """How a policy is written down: its registered name, or a reference; `field` is what an error calls it."""
+    return _REGISTRY.written(field, name)
 
 
 def require_pairs(kind: type[Any]) -> None:
@@ -56,3 +77,23 @@ def require_pairs(kind: type[Any]) -> None:
             f"{kind.__name__} shows slates of several candidates and learns from rankings; this plays pairs. Play it with "
             f"duelist.experiments.simulate_slates, or use FGTS, its counterpart for pairs."
         )
+
+
+def require_policy(policy: Any) -> Policy[Any]:
+    """Return what can play pairs; say what else it is."""
+    if isinstance(policy, str):
+        raise InvalidInputError(
+            f"policy must be a policy such as duelist.FGTS(); got the text {policy!r}. Call its class, or make one from a name "
+            f"with duelist.policies.policy_class({policy!r})()."
+        )
+    if isinstance(policy, type):
+        raise InvalidInputError(f"policy must be a policy and not its class: write {policy.__name__}() with brackets.")
+    if callable(getattr(policy, "instance", None)):
+        raise InvalidInputError(
+            f"policy must be a policy such as duelist.FGTS(); got {type(policy).__name__}, which is an environment. "
+            f"The policy comes first, then the environment."
+        )
+    require_pairs(type(policy))
+    require_methods(policy, "policy", ("start", "choose", "learn", "report"))
+    made: Policy[Any] = policy
+    return made

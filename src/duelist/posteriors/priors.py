@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from duelist.core.checks import finite_number
-from duelist.core.errors import ImproperPosteriorError
+from duelist.core.errors import ImproperPosteriorError, InvalidInputError
 from duelist.typing import FloatArray
 
 
@@ -125,3 +125,14 @@ class GaussianBall:
 
 # Every prior by the name that files and the command line give it.
 PRIORS: dict[str, type[Prior]] = {kind.__name__: kind for kind in (Gaussian, GaussianBall, UniformBall)}
+
+
+def check_prior(prior: object) -> None:
+    """Refuse what is not a prior, with the name of the field."""
+    if isinstance(prior, type):
+        raise InvalidInputError(f"prior must be a prior and not its class: write {prior.__name__}() with brackets.")
+    for name in ("precision", "radius", "sample"):
+        if not hasattr(prior, name):
+            raise InvalidInputError(
+                f"prior must be one of {', '.join(PRIORS)}, such as Gaussian(scale=2.0); got {prior!r}, which has no {name}."
+            )

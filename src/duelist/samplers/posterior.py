@@ -15,7 +15,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.history.statistics import Statistics
 from duelist.kernels.potential import Tilt
 from duelist.posteriors.linear import LinearPotential, finite_tilt, likelihood_from
-from duelist.posteriors.priors import Gaussian, Prior
+from duelist.posteriors.priors import Gaussian, Prior, check_prior
 from duelist.posteriors.table import TablePotential, table_loss
 from duelist.samplers.base import Sampler
 from duelist.samplers.chains import run_chains
@@ -89,6 +89,7 @@ def sample_posterior(
 
     Reference: the posterior of FGTS.CDB is Algorithm 1 of Li, Zhao & Gu.
     """
+    check_prior(prior)
     table = _checked_contrasts(contrasts)
     wins, losses = _checked_outcomes(outcomes, len(table))
     finite_number("eta", eta, above=0.0)

@@ -24,7 +24,7 @@ from duelist.experiments.sweep.parameters import build, list_parameters
 from duelist.experiments.sweep.policy_spec import PolicySpec
 from duelist.experiments.sweep.series import Series, select
 from duelist.experiments.sweep.spec import Spec
-from duelist.policies.registry import POLICIES
+from duelist.policies.registry import policy_class
 
 FLOOR = "Uniform"  # random play: never a baseline
 
@@ -223,7 +223,7 @@ def _key(series: Series) -> tuple[Any, ...]:
 
 
 def _default_key(policy: PolicySpec) -> tuple[Any, ...]:
-    default = list_parameters(build("policy", POLICIES[policy.policy], policy.parameters))
+    default = list_parameters(build("policy", policy_class(policy.policy), policy.parameters))
     return tuple(default[name] for name in policy.grid)
 
 

@@ -1,20 +1,20 @@
 """Provenance of the numbers: a digest of the code that computes them, and the versions of the libraries below.
 
 The digest of a policy's numbers leaves out policies, samplers and kernels that it cannot reach by an import: an edit of one
-policy or sampler leaves the finished blocks of the others valid.
+policy or sampler leaves the finished blocks of the others valid. Source of the user's own is no part of it: a block holds that.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import platform
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import fields, is_dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from duelist.core.references import imports_in
 from duelist.policies.registry import POLICIES
 from duelist.samplers.registry import SAMPLERS
 from duelist.version import __version__
@@ -94,24 +94,12 @@ def _reachable(package: Path, rooms: Sequence[str], roots: Iterable[Path], not_t
         if path not in reached:
             reached.add(path)
             if path not in not_through:
-                waiting += [known[name] for name in _imported_names(path.read_bytes()) if name in known]
+                waiting += [known[name] for _, name in imports_in(path.read_text(encoding="utf-8")) if name in known]
     return reached & inside
 
 
 def _module_name(package: Path, path: Path) -> str:
     return ".".join(("duelist", *path.relative_to(package).with_suffix("").parts))
-
-
-@lru_cache(maxsize=1024)
-def _imported_names(source: bytes) -> tuple[str, ...]:
-    """Full names of everything that a source imports; a name that is no module does no harm."""
-    names: list[str] = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return tuple(names)
 
 
 def versions() -> dict[str, str]:

@@ -10,16 +10,10 @@ from typing import Any
 
 from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
-from duelist.experiments.sweep.parameters import (
-    ENVIRONMENTS,
-    Value,
-    build,
-    check_names,
-    check_value,
-    may_be_lanes,
-    parameter_hints,
-)
-from duelist.policies.registry import POLICIES, policy_name, require_pairs
+from duelist.core.lanes import may_be_lanes
+from duelist.environments.registry import environment_class, environment_name
+from duelist.experiments.sweep.parameters import Value, build, check_names, check_value, parameter_hints, takes_lists
+from duelist.policies.registry import policy_class, policy_name, require_pairs
 
 CRITERIA = ("mean", "median")
 
@@ -29,7 +23,8 @@ class PolicySpec:
     """One policy of an experiment.
 
     Args:
-        policy: its registered name.
+        policy: its registered name; or, of your own, a class or a reference to one: `my_module:MyPolicy`,
+            `path/to/file.py:MyPolicy`, or the name of an entry point.
         label: what figures call it; the policy's name unless given.
         parameters: fixed hyper-parameters; what is not named keeps its default.
         grid: parameter -> values, each of them played on the test instances. Several parameters give their product.
@@ -37,20 +32,21 @@ class PolicySpec:
             the test instances. One parameter at most.
     """
 
-    policy: str
+    policy: Any  # a string or a class; a string once it is checked
     label: str = ""
     parameters: Mapping[str, Value] = field(default_factory=dict)
     grid: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     tune: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        class_ = policy_class(self.policy)
         name = policy_name("policy", self.policy)
-        require_pairs(POLICIES[name])
-        hints = parameter_hints(POLICIES[name])
+        require_pairs(class_)
+        hints = parameter_hints(class_)
         set_field(self, "policy", name)
         if not isinstance(self.label, str):
             raise InvalidInputError(f"label must be a string; got {self.label!r}.")
-        set_field(self, "label", self.label or name)
+        set_field(self, "label", self.label or name.rpartition(":")[2])
         for part in ("parameters", "grid", "tune"):
             table = getattr(self, part)
             check_table(part, table)
@@ -64,7 +60,7 @@ class PolicySpec:
         set_field(self, "grid", MappingProxyType(grid))
         set_field(self, "tune", MappingProxyType(self._checked_tune(hints)))
         for point in [*self.grid_points(), *({self.tuned: value} for value in self.tuned_values())]:
-            build("policy", POLICIES[name], {**parameters, **point})
+            build("policy", class_, {**parameters, **point})
 
     def _checked_tune(self, hints: Mapping[str, Any]) -> dict[str, Mapping[str, tuple[Any, ...]]]:
         if len(self.tune) > 1:
@@ -109,21 +105,24 @@ class EnvironmentSpec:
     """Where the policies play.
 
     Args:
-        kind: name of the environment.
-        parameters: what it is given; a list of values plays on an environment for each.
+        kind: name of the environment, or a class or a reference to one of your own, as in `PolicySpec`.
+        parameters: what it is given; a list of values plays on an environment for each. An environment that another one wraps
+            is a table, as in `{"kind": "LinearDuels", "dim": 5}`.
     """
 
-    kind: str = "LinearDuels"
+    kind: Any = "LinearDuels"  # a string or a class; a string once it is checked
     parameters: Mapping[str, Value | Sequence[Value]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        class_ = ENVIRONMENTS[one_of("environment.kind", self.kind, ENVIRONMENTS)]
+        class_ = environment_class(self.kind) if isinstance(self.kind, type) else None
+        set_field(self, "kind", environment_name("environment.kind", self.kind))
+        class_ = class_ or environment_class(self.kind)
         hints = parameter_hints(class_)
         check_table("environment", self.parameters)
         check_names("environment", self.parameters, hints)
         checked: dict[str, Any] = {
             name: _values(f"environment.{name}", value, hints[name])
-            if is_list(value)
+            if _is_grid(value, hints[name])
             else check_value(f"environment.{name}", value, hints[name])
             for name, value in self.parameters.items()
         }
@@ -133,7 +132,8 @@ class EnvironmentSpec:
 
     def points(self) -> list[dict[str, Any]]:
         """Parameters of every environment: the product of the lists."""
-        lists = [value if isinstance(value, tuple) else (value,) for value in self.parameters.values()]
+        hints = parameter_hints(environment_class(self.kind))
+        lists: list[Any] = [value if _is_grid(value, hints[name]) else (value,) for name, value in self.parameters.items()]
         return [dict(zip(self.parameters, values, strict=True)) for values in product(*lists)]
 
     def to_mapping(self) -> dict[str, Any]:
@@ -169,6 +169,13 @@ def set_field(instance: Any, name: str, value: Any) -> None:
 def is_list(value: object) -> bool:
     """Whether a value is a list of values rather than one."""
     return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_grid(value: object, hint: Any) -> bool:
+    """Whether a list holds several values of an environment's parameter, and is not one value itself: a matrix, say."""
+    if not is_list(value):
+        return False
+    return not takes_lists(hint) or all(isinstance(each, str) for each in value)  # type: ignore[attr-defined]
 
 
 def check_table(where: str, value: object) -> None:

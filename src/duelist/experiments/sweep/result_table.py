@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from duelist.environments.registry import environment_class
 from duelist.experiments.sweep.blocks import Cell, kept_rounds
-from duelist.experiments.sweep.parameters import ENVIRONMENTS, build, list_parameters
+from duelist.experiments.sweep.parameters import build, list_parameters
 from duelist.experiments.sweep.spec import Spec, canonical_json
-from duelist.policies.registry import POLICIES
+from duelist.policies.registry import policy_class
 from duelist.version import __version__
 
 # Parameters by prefix, so that an environment and a policy may both have one of the same name.
@@ -40,9 +41,11 @@ def result_table(spec: Spec, cells: Iterable[tuple[Cell, pa.Table]]) -> pa.Table
 
 def _parameters(spec: Spec, cell: Cell) -> dict[str, list[Any]]:
     """Every parameter of environment and policy, defaults included, one value per point of the grid."""
-    environment = build("environment", ENVIRONMENTS[spec.environment.kind], cell.environment)
+    environment = build("environment", environment_class(spec.environment.kind), cell.environment)
     policy = spec.policies[cell.policy]
-    policies = [list_parameters(build("policy", POLICIES[policy.policy], {**cell.shared, **point})) for point in cell.points]
+    policies = [
+        list_parameters(build("policy", policy_class(policy.policy), {**cell.shared, **point})) for point in cell.points
+    ]
     columns = {ENVIRONMENT + name: [value] * len(policies) for name, value in list_parameters(environment).items()}
     return columns | {POLICY + name: [values[name] for values in policies] for name in policies[0]}
 

@@ -43,7 +43,7 @@ from duelist.policies.parts.same_arm import (
     separate_points,
 )
 from duelist.posteriors.linear import LinearPotential, likelihood_from
-from duelist.posteriors.priors import Gaussian, Prior
+from duelist.posteriors.priors import Gaussian, Prior, check_prior
 from duelist.samplers.base import OnePassSampler, Sampler
 from duelist.samplers.curvature import flat_precision, unknown_curvature
 from duelist.samplers.expansion import no_expansion, prepare_terms
@@ -123,6 +123,7 @@ class FGTS(Policy[FGTSState]):
     exact_sets: int | Literal["auto"] | None = "auto"
 
     def __post_init__(self) -> None:
+        check_prior(self.prior)
         check_feel_good(self.eta, self.alpha, None if isinstance(self.mu, str) else self.mu, self.horizon)
         if isinstance(self.mu, str):
             one_of("mu", self.mu, ("theory",))

@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelist.actions.finite import ActionSet, FiniteActions
-from duelist.core.checks import finite_array, finite_number, whole_number
+from duelist.core.checks import finite_array, whole_number
 from duelist.core.errors import InvalidInputError
-from duelist.core.lanes import PerLane, Problem
+from duelist.core.lanes import PerLane, Problem, check_per_lane
 from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, check_outcomes, duels_between
 from duelist.kernels.finite_models import draw_lanes, learn_lanes
 from duelist.policies.base import Policy
-from duelist.policies.parts.feel_good import FeelGoodSettings, feel_good_settings
+from duelist.policies.parts.feel_good import FeelGoodSettings, check_feel_good, feel_good_settings
 from duelist.policies.parts.same_arm import (
     DRAWS,
     SameArm,
@@ -39,7 +39,7 @@ from duelist.policies.parts.same_arm import (
     separate_arms,
     separate_points,
 )
-from duelist.posteriors.priors import Gaussian, Prior
+from duelist.posteriors.priors import Gaussian, Prior, check_prior
 from duelist.typing import FloatArray, IntArray
 
 _REMEMBERED_SETS = 16  # action sets whose maxima are kept, (lanes, N) numbers each
@@ -110,12 +110,10 @@ class FiniteModels(Policy[FiniteModelsState]):
             elif value is not None:
                 # Tuples: a policy is a value, which can be compared and written down.
                 object.__setattr__(self, name, _as_table(name, value))
-        for name in ("eta", "alpha", "mu"):
-            for number in np.atleast_1d(0.0 if getattr(self, name) is None else getattr(self, name)):
-                finite_number(name, float(number), at_least=0.0)
-        if self.horizon is not None:
-            whole_number("horizon", self.horizon, at_least=1)
+        check_per_lane("eta", self.eta, at_least=0.0)
+        check_feel_good(1.0, self.alpha, self.mu, self.horizon)
         check_same_arm(self.same_arm, DRAWS)
+        check_prior(self.prior)
 
     @cached_property
     def _listed(self) -> FloatArray | None:

@@ -29,7 +29,7 @@ from duelist.history.duels import Duels, duels_between
 from duelist.policies.base import Policy
 from duelist.policies.parts.feel_good import FeelGoodSettings, check_feel_good, feel_good_settings
 from duelist.policies.parts.same_arm import DRAWS, SameArm, best_other, check_same_arm, require_finite, resolve_same_arm
-from duelist.posteriors.priors import Gaussian, Prior
+from duelist.posteriors.priors import Gaussian, Prior, check_prior
 from duelist.posteriors.rewards import RewardTerms, is_proper, rewards_of_draws
 from duelist.rewards.base import Reward, check_rewards
 from duelist.rewards.models import Quadratic
@@ -100,6 +100,7 @@ class NonlinearFGTS(Policy[NonlinearFGTSState]):
                 f"sampler must be a RewardMALA, the one that differentiates a reward; got {self.sampler!r}. "
                 f"Set its steps: RewardMALA(steps=20)."
             )
+        check_prior(self.prior)
         check_feel_good(self.eta, self.alpha, self.mu, self.horizon)
         check_same_arm(self.same_arm, DRAWS)
         if not is_proper(self.prior):

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from duelist.core.checks import one_of, whole_number
+from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stored_names import stored
 from duelist.theory.linear_bounds import THEORY_ETA
 from duelist.typing import FloatArray
+
+DEFAULT_ALPHA = 0.1  # of every policy that has one
 
 
 @stored("feel-good-settings")
@@ -42,6 +47,10 @@ def check_feel_good(eta: PerLane | Literal["theory"], alpha: PerLane, mu: PerLan
     check_per_lane("alpha", alpha, at_least=0.0)
     if mu is not None:
         check_per_lane("mu", mu, at_least=0.0)
+        if not np.array_equal(alpha, DEFAULT_ALPHA):
+            raise InvalidInputError(
+                f"mu is the Feel-Good weight itself, so alpha would be ignored; got alpha={alpha!r} and mu={mu!r}. Give one."
+            )
     if horizon is not None:
         whole_number("horizon", horizon, at_least=1)
 

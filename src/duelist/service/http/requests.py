@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from duelist.core.checks import finite_array
 from duelist.core.errors import DuelistError
-from duelist.policies.codec import policy_from_mapping, to_mapping
-from duelist.policies.registry import duel_policies, policy_class, require_pairs
+from duelist.policies.codec import make, to_mapping
+from duelist.policies.registry import duel_policies, registered_policy, require_pairs
 from duelist.service.arena.items import Item, slug
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.embedding import Embedder
@@ -92,18 +92,17 @@ def _embedded(texts: list[str], spec: ArenaSpec, embedders: dict[str, Embedder])
 
 def _policy_of(choice: PolicyChoice) -> dict[str, object]:
     try:
-        chosen = policy_class(choice.name)
+        chosen = registered_policy(choice.name)
         require_pairs(chosen)
         if chosen.extra:
             raise RefusedError(f"{chosen.__name__} learns a reward that is not linear; an arena ranks items by a linear one.")
-        kind = chosen.__name__
         for name in _NOT_SETTINGS:
             if name in choice.settings:
                 raise RefusedError(f"{name} is not a setting: choose the policy by its name, and its prior by prior_scale.")
-        description: dict[str, object] = {"kind": kind, **choice.settings}
+        settings: dict[str, object] = {**choice.settings}
         if choice.prior_scale is not None:
-            description["prior"] = {"kind": "Gaussian", "scale": choice.prior_scale}
-        return to_mapping(policy_from_mapping(description))
+            settings["prior"] = {"kind": "Gaussian", "scale": choice.prior_scale}
+        return to_mapping(make(chosen, settings))
     except (DuelistError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, RefusedError):
             raise
