@@ -29,7 +29,7 @@ from duelist.core.checks import one_of, require_methods
 from duelist.core.errors import InvalidInputError, UnknownNameError
 
 Files = Mapping[str, str]  # path below the folder that Python imports from -> source
-_REFERENCE = re.compile(r"\s*(?P<where>[^:]+?\.py|[A-Za-z]:[^:]+?\.py|[\w.]+)\s*:\s*(?P<name>[A-Za-z_][\w.]*)\s*")
+_REFERENCE = re.compile(r"\s*(?P<where>(?:[A-Za-z]:)?[^:(),=]+?\.py|[\w.]+)\s*:\s*(?P<name>[A-Za-z_][\w.]*)\s*")
 _INSTALLED = ("site-packages", "dist-packages")
 
 
