@@ -25,11 +25,11 @@ from types import CodeType, ModuleType
 from typing import Any, NamedTuple, get_type_hints
 from weakref import WeakKeyDictionary
 
-from duelist.core.checks import one_of, require_methods
+from duelist.core.checks import nearest, one_of, require_methods
 from duelist.core.errors import InvalidInputError, UnknownNameError
 
 Files = Mapping[str, str]  # path below the folder that Python imports from -> source
-_REFERENCE = re.compile(r"\s*(?P<where>[^:]+?\.py|[A-Za-z]:[^:]+?\.py|[\w.]+)\s*:\s*(?P<name>[A-Za-z_][\w.]*)\s*")
+_REFERENCE = re.compile(r"\s*(?P<where>(?:[A-Za-z]:)?[^:(),=]+?\.py|[\w.]+)\s*:\s*(?P<name>[A-Za-z_][\w.]*)\s*")
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -250,6 +250,7 @@ def _class_in(reference: Reference, module: ModuleType) -> type[Any]:
     classes = [name for name, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__]
     raise UnknownNameError(
         f"{reference.where} must define the class {reference.name}; it has {', '.join(classes) or 'no class'}."
+        f"{nearest(reference.name, classes)}"
     )
 
 

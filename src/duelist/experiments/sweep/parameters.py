@@ -13,6 +13,7 @@ from dataclasses import MISSING, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
+import numpy.typing as npt
 
 from duelist.core.checks import finite_number, one_of, whole_number
 from duelist.core.errors import DuelistError, InvalidInputError
@@ -23,7 +24,7 @@ from duelist.environments.registry import environment_class, environment_name
 from duelist.policies.codec import KIND, PARTS, parameter_fields, part_from_mapping
 
 # A value as TOML and JSON know it; a table with a `kind` stands for an object such as a prior.
-Value = bool | int | float | str | Mapping[str, Any] | Sequence[Any]
+Value = bool | int | float | str | Mapping[str, Any] | Sequence[Any] | npt.NDArray[Any]
 
 
 def parameter_hints(class_: type[Any]) -> dict[str, Any]:
@@ -36,17 +37,22 @@ def takes_lists(hint: Any) -> bool:
     """Whether a list is a value of the parameter, and not a grid of values.
 
     Example:
-        >>> takes_lists(tuple[int, ...]), takes_lists(float | Sequence[float])
-        (True, False)
+        >>> takes_lists(tuple[int, ...]), takes_lists(npt.ArrayLike), takes_lists(float | Sequence[float])
+        (True, True, False)
     """
-    kinds = (get_origin(option) or option for option in _options(hint))
-    tables = (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Sequence | np.ndarray) and kind is not str)
-    return not may_be_lanes(hint) and any(tables)
+    kinds = [get_origin(option) or option for option in _options(hint)]
+    return not may_be_lanes(hint) and any(isinstance(kind, type) and _is_table(kind) for kind in kinds)
+
+
+def _is_table(kind: type[Any]) -> bool:
+    # NumPy's types for what it can turn into an array are no sequences by name.
+    return kind.__module__.startswith("numpy.") or (issubclass(kind, Sequence | np.ndarray) and kind not in (str, bytes))
 
 
 def check_value(field: str, value: object, hint: Any) -> Value:
     """Return a value as the parameter's own type, refusing another kind of value with the field's name."""
     options = _options(hint)
+    value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
     if isinstance(value, Mapping):
         if any(_holds_object(option) for option in options):
             return _check_part(field, value, hint)
@@ -54,7 +60,7 @@ def check_value(field: str, value: object, hint: Any) -> Value:
         if takes_lists(hint):
             table: tuple[Any, ...] = _as_tuples(value)
             return table
-    elif Any in options or (isinstance(value, bool) and bool in options):
+    elif Any in options or (isinstance(value, bool | None) and type(value) in options):
         return value  # type: ignore[return-value] # of any kind: the class itself checks it
     elif isinstance(value, int | float) and not isinstance(value, bool):
         if float in options:
