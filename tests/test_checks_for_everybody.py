@@ -286,8 +286,8 @@ class Recipe:
         (Unseeded, "the same seed gives the same numbers"),
         (NamedByLane, "a trial is the same alone"),
         (Counts, "a round that is asked twice"),
-        (NegativeRegret, "regret is never negative"),
-        (OneRegret, "regret is never negative"),
+        (NegativeRegret, "regret is one number per lane"),
+        (OneRegret, "regret is one number per lane"),
         (AnotherLaw, "votes follow win_probability"),
     ],
 )
