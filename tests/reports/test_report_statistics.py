@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from duelist.core.errors import InvalidInputError
-from duelist.experiments.sweep.series import Series, growth_exponent, paired_difference, share_with_smallest_spread, summary
+from duelist.experiments.statistics import growth_exponent, paired_difference, share_with_smallest_spread, summary
+from duelist.experiments.sweep.series import Series
 from duelist.reports.claims import Verdict, figure1_verdicts, figure2_verdicts, warm_up_verdicts
 from duelist.reports.tables import final_table, tuning_table, verdict_table
 from duelist.typing import FloatArray
@@ -39,8 +40,8 @@ def series(
         trials=tuple(range(len(values))),
         rounds=rounds,
         regret=values[:, None] * (rounds / 1000.0) ** power,
-        final=values,
-        weak=values / 2,
+        final_regret=values,
+        final_weak_regret=values / 2,
     )
 
 
@@ -58,10 +59,10 @@ def test_a_summary_is_mean_sd_median_and_quantiles() -> None:
 
 def test_the_paired_t_interval_is_that_of_scipy() -> None:
     a, b = series(100 + 10 * NOISE), series(90 + 30 * NOISE[::-1])
-    expected = stats.ttest_rel(a.final, b.final).confidence_interval(0.95)
+    expected = stats.ttest_rel(a.final_regret, b.final_regret).confidence_interval(0.95)
     difference = paired_difference(a, b).t
     assert (difference.low, difference.high) == pytest.approx((expected.low, expected.high))
-    assert difference.estimate == pytest.approx(a.final.mean() - b.final.mean())
+    assert difference.estimate == pytest.approx(a.final_regret.mean() - b.final_regret.mean())
 
 
 def test_the_bootstrap_interval_is_near_the_t_interval_on_normal_data() -> None:

@@ -31,8 +31,9 @@ from duelist.experiments.families.problems import (
     line_up_contenders,
 )
 from duelist.experiments.families.standings import final_specs
+from duelist.experiments.progress import progress_bar
 from duelist.experiments.sweep.spec import Spec, load_shipped_spec, load_spec
-from duelist.plotting.style import require_matplotlib, save_figure
+from duelist.plotting.style import FORMATS, is_drawn, require_matplotlib, save_figure
 
 FIGURES = {"figure1": ("figure1", "appendix"), "figure2": ("figure2",), "all": ("figure1", "appendix", "figure2")}
 QUICK_ROUNDS, QUICK_TRIALS, QUICK_TUNING = 600, 10, 8
@@ -135,7 +136,7 @@ def reproduce(figure: str, **options: Any) -> None:
     if not chosen.quiet:
         click.echo("Drawing the figures and writing the report ...", err=True)
     made = plan.report(results, " ".join(["duelist", *sys.argv[1:]]), seconds)
-    files = [*(result.path for result in results.values()), *_write(made, folder)]
+    files = [*(result.path for result in results.values()), *_write(made, folder, quiet=chosen.quiet)]
     if chosen.quiet:
         for path in files:
             click.echo(str(path))
@@ -249,10 +250,16 @@ def _run_plan(plan: Plan, folder: Path, options: Options) -> dict[Any, Any]:
     return results
 
 
-def _write(made: Any, folder: Path) -> list[Path]:
+def _write(made: Any, folder: Path, *, quiet: bool) -> list[Path]:
     from duelist.reports.document import html_report, markdown_report
 
-    files = [path for one in made.figures for path in save_figure(one.figure, folder / one.name)]
+    files: list[Path] = []
+    with progress_bar("Drawing figures", len(made.figures), show=False if quiet else None, unit="figures") as tick:
+        for one in made.figures:
+            if not is_drawn(folder / one.name, one.digest):
+                save_figure(one.figure, folder / one.name, digest=one.digest)
+            files += [folder / f"{one.name}.{format_}" for format_ in FORMATS]
+            tick(1)
     images = {one.name: (folder / f"{one.name}.png").read_bytes() for one in made.figures}
     for name, text in (("report.html", html_report(made.report, images)), ("report.md", markdown_report(made.report))):
         (folder / name).write_text(text, encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # rich takes a tenth of a second to import, and most runs show nothing
     from rich.console import Console
-    from rich.progress import TaskID
+    from rich.progress import ProgressColumn, TaskID
 
 Progress = Callable[[int], None]
 
@@ -52,23 +52,21 @@ def throttle(report: Progress, total: int) -> Progress:
 
 
 @contextmanager
-def progress_bar(label: str, total: int, *, show: bool | None) -> Iterator[Progress]:
+def progress_bar(label: str, total: int, *, show: bool | None, unit: str = "rounds") -> Iterator[Progress]:
     """A bar on standard error: always (True), never (False), or on a terminal once the work takes a moment (None)."""
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda _amount: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
     bar = Bar(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("rounds"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn(unit),
+        *time_columns(),
         console=Console(stderr=True),
         transient=True,
     )
@@ -84,6 +82,13 @@ def progress_bar(label: str, total: int, *, show: bool | None) -> Iterator[Progr
         yield throttle(report, total)
     finally:
         bar.stop()
+
+
+def time_columns() -> list[ProgressColumn]:
+    """Columns that read "0:00:41 elapsed, 0:00:32 left"."""
+    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return [TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn(), TextColumn("left")]
 
 
 class SweepDisplay:
@@ -112,16 +117,14 @@ class LiveSweepDisplay(SweepDisplay):
 
     def __init__(self, label: str, console: Console | None = None) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
         from rich.progress import Progress as Bars
 
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            *time_columns(),
             console=console or Console(stderr=True),
             transient=True,
             speed_estimate_period=120.0,  # blocks of different policies differ in speed: look back over several

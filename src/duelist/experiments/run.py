@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from duelist.typing import FloatArray
-
-
-def spread(values: FloatArray) -> FloatArray:
-    """Standard deviation over trials, the first axis, with n - 1 below the root; 0 of a single trial. The one definition here.
-
-    Example:
-        >>> float(spread(np.array([1.0, 3.0]))) == 2.0**0.5
-        True
-    """
-    return np.asarray(values.std(axis=0, ddof=1 if len(values) > 1 else 0))
+from duelist.core.errors import InvalidInputError
+from duelist.experiments.records import Backend, class_name, curve_columns, load_runs, make_frame, run_columns, save_runs
+from duelist.experiments.statistics import BandKind, Difference, Summary, paired_difference, summary
+from duelist.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +32,8 @@ class Run:
         second: (trials, rounds) row of the second arm played.
         outcomes: (trials, rounds) +1 where the first won, -1 where it lost.
         info: numbers about the policy at the end, each (trials,).
-        seconds: wall time, set-up included.
+        seconds: wall time of playing; what kernels took to compile is not in it.
+        compile_seconds: wall time in which kernels were compiled, 0 where all were on disk.
     """
 
     policy: Any
@@ -52,8 +48,80 @@ class Run:
     outcomes: npt.NDArray[np.int8] = field(repr=False)
     info: dict[str, FloatArray] = field(repr=False)
     seconds: float
+    compile_seconds: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """What tables and figures call it: the policy's class."""
+        return class_name(self.policy)
+
+    @property
+    def rounds(self) -> IntArray:
+        """(rounds,) round numbers, from 1."""
+        return np.arange(1, self.regret.shape[1] + 1)
+
+    @property
+    def instances(self) -> tuple[Any, ...]:
+        """What names the instances and their noise: runs with equal ones can be compared trial by trial."""
+        return self.environment, self.seed, self.trials
+
+    @property
+    def regrets(self) -> dict[str, FloatArray]:
+        """Every kind of regret by its name, each (trials, rounds) and cumulative."""
+        return {"average": self.regret, "weak": self.weak_regret, "yue": self.yue_regret}
 
     @property
     def final_regret(self) -> FloatArray:
         """(trials,) cumulative average regret after the last round."""
         return self.regret[:, -1]
+
+    @property
+    def final_weak_regret(self) -> FloatArray:
+        """(trials,) cumulative weak regret after the last round."""
+        return self.weak_regret[:, -1]
+
+    def summary(self) -> Summary:
+        """Mean, sd, median, quantiles and mean weak regret after the last round."""
+        return summary(self)
+
+    def paired_difference(self, other: Run) -> Difference:
+        """Final regret of this run minus that of another on the same instances, with t and bootstrap intervals."""
+        return paired_difference(self, other)
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """One row per trial with every parameter a column; see `duelist.experiments.COLUMNS` for the names.
+
+        Args:
+            backend: "pandas" or "polars"; None for the one that is installed, pandas first.
+        """
+        return make_frame(run_columns(self.label, self), backend)
+
+    def curves(self, *, thin: int = 1, backend: Backend | None = None) -> Any:
+        """Regret over rounds, tidy: one row per trial, kept round and kind of regret.
+
+        Args:
+            thin: keep every thin-th round, and the last.
+            backend: as in `to_frame`.
+        """
+        return make_frame(curve_columns(self.label, self, thin), backend)
+
+    def plot(self, *, band: BandKind = "sd") -> Any:
+        """A matplotlib figure of the cumulative regret; see `duelist.plotting.regret_figure`."""
+        return drawing_room().regret_figure(self, band=band)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything to one .npz file, with the policy, the environment and the versions that made it."""
+        return save_runs(path, {self.label: self})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Run:
+        """Read what `save` wrote. A policy or an environment of your own, which no name finds, comes back as `Described`."""
+        loaded = load_runs(path, cls)
+        if len(loaded) != 1:
+            raise InvalidInputError(f"{path} holds {len(loaded)} runs. Read it with Comparison.load.")
+        return next(iter(loaded.values()))
+
+
+def drawing_room() -> Any:
+    """`duelist.plotting`, which is above this room: it is looked up when a figure is asked for, like any backend."""
+    return importlib.import_module("duelist.plotting")

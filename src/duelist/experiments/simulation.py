@@ -24,6 +24,7 @@ from duelist.core.streams import Streams
 from duelist.environments.base import Environment
 from duelist.experiments.progress import Progress, locked_progress, progress_bar
 from duelist.experiments.run import Run
+from duelist.kernels.compile import compile_clock
 from duelist.policies.base import Policy
 from duelist.policies.registry import require_pairs
 
@@ -79,7 +80,7 @@ def simulate(
     def play(block: slice, tick: Progress) -> dict[str, Any]:
         return _play(select_lanes(policy, block, total), environment, streams.select(block), rounds, results, block, tick, stop)
 
-    with _reporter(progress, label, total * rounds) as tick:
+    with _reporter(progress, label, total * rounds) as tick, compile_clock() as compiling:
         infos = _in_threads(play, blocks, tick, stop)
     info = {name: np.concatenate([part[name] for part in infos]) for name in infos[0]}
     return Run(
@@ -88,7 +89,8 @@ def simulate(
         seed=seed,
         trials=numbers,
         info=info,
-        seconds=time.perf_counter() - started,
+        seconds=max(time.perf_counter() - started - compiling.seconds, 0.0),
+        compile_seconds=compiling.seconds,
         **results.columns(),
     )
 

@@ -20,16 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from duelist.experiments.sweep.series import (
-    GRIDS,
-    PAPER_ALPHA,
-    Series,
-    environment_text,
-    paired_difference,
-    select,
-    share_with_smallest_spread,
-    summary,
-)
+from duelist.experiments.statistics import paired_difference, share_with_smallest_spread, summary
+from duelist.experiments.sweep.series import GRIDS, PAPER_ALPHA, Series, environment_text, select
 
 LARGE_MARGIN = 1.5
 ROBUST_RATIO = 1.5
@@ -129,7 +121,7 @@ def figure2_verdicts(series: Sequence[Series]) -> list[Verdict]:
 
 
 def _margin(own: Series, others: list[Series]) -> Finding:
-    best = min(others, key=lambda other: other.final.mean())
+    best = min(others, key=lambda other: other.final_regret.mean())
     ours, theirs = summary(own).mean, summary(best).mean
     difference = paired_difference(best, own).t
     ratio = theirs / ours if ours > 0 else float("inf")
@@ -146,7 +138,7 @@ def _margin(own: Series, others: list[Series]) -> Finding:
 
 
 def _comparable(own: Series, others: list[Series]) -> Finding:
-    best = min(others, key=lambda other: other.final.mean())
+    best = min(others, key=lambda other: other.final_regret.mean())
     ours, theirs = summary(own).mean, summary(best).mean
     difference = paired_difference(own, best).t
     ratio = ours / theirs if theirs > 0 else float("inf")

@@ -13,8 +13,6 @@ from functools import cached_property
 from itertools import pairwise, product
 from typing import Any
 
-import numpy as np
-
 from duelist.experiments.run import Run
 from duelist.experiments.simulation import simulate
 from duelist.experiments.sweep.parameters import ENVIRONMENTS, build, may_be_lanes, parameter_hints
@@ -149,17 +147,6 @@ def play(block: Block, tick: Callable[[int], None]) -> Run:
         workers=1,
         progress=tick,
     )
-
-
-def kept_rounds(rounds: int, thin: int) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Round numbers, from 1, that a thinned curve keeps: every thin-th, and the last.
-
-    Example:
-        >>> kept_rounds(25, 10)
-        array([10, 20, 25], dtype=int32)
-    """
-    kept = np.arange(thin, rounds + 1, thin, dtype=np.int32)
-    return kept if len(kept) and kept[-1] == rounds else np.append(kept, np.int32(rounds))
 
 
 def _columns(lanes: Mapping[str, Sequence[float]]) -> dict[str, Any]:
