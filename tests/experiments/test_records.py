@@ -189,7 +189,7 @@ def test_compiling_is_counted_apart_and_once() -> None:
     def double(x: float) -> float:
         return 2.0 * x
 
-    kernel = numba.njit(double)  # nothing of it is on disk
+    kernel: Any = numba.njit(double)  # nothing of it is on disk
     with compile_clock() as first:
         kernel(1.0)
     with compile_clock() as second:
