@@ -101,6 +101,9 @@ class SweepDisplay:
     def finish(self, key: str) -> None:
         """Report a block as done or failed."""
 
+    def expect(self, tests: int) -> None:
+        """Say how many tuned policies are still to be tested: their blocks are not known before, and the total grows."""
+
 
 @contextmanager
 def sweep_display(label: str, *, show: bool | None) -> Iterator[SweepDisplay]:
@@ -130,7 +133,7 @@ class LiveSweepDisplay(SweepDisplay):
             speed_estimate_period=120.0,  # blocks of different policies differ in speed: look back over several
         )
         self._label, self._total, self._done = label, 0, 0
-        self._blocks = self._finished = 0
+        self._blocks = self._finished = self._tests = 0
         self._all = self._bars.add_task(label, total=None)
         self._running: dict[str, TaskID] = {}
         self._lock = threading.Lock()
@@ -166,6 +169,13 @@ class LiveSweepDisplay(SweepDisplay):
                 self._bars.remove_task(self._running.pop(key))
             self._describe()
 
+    def expect(self, tests: int) -> None:
+        """Say how many tests are to come."""
+        with self._lock:
+            self._tests = tests
+            self._describe()
+
     def _describe(self) -> None:
-        text = f"{self._label}: {self._finished} of {self._blocks} blocks"
+        to_come = f", then {self._tests} tests" if self._tests else ""
+        text = f"{self._label}: {self._finished} of {self._blocks} blocks{to_come}"
         self._bars.update(self._all, description=text, total=self._total)

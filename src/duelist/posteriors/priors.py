@@ -168,7 +168,7 @@ class MultivariateNormal:
 
     def sample(self, generator: np.random.Generator, dim: int) -> FloatArray:
         """One exact draw, (dim,)."""
-        return np.asarray(self.mean + self.factor @ generator.standard_normal(dim))
+        return np.asarray(np.asarray(self.mean) + self.factor @ generator.standard_normal(dim))
 
     @property
     def precision(self) -> float:

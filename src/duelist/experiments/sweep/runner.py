@@ -184,6 +184,7 @@ class _Sweep:
         # Tuning first: the tests of the tuned policies wait for it.
         for job in sorted(self.jobs, key=lambda job: job.cell.stage != "tune"):
             self._begin(job, submit, display)
+        display.expect(self._untested)
         while self._waiting:
             done, _ = wait(self._waiting, return_when=FIRST_COMPLETED)
             for future in done:
@@ -194,6 +195,12 @@ class _Sweep:
                     self._abandon()
                     return
                 self._follow(job, submit, display)
+                display.expect(self._untested)
+
+    @property
+    def _untested(self) -> int:
+        """Tuned policies whose tests have not begun."""
+        return sum(job.cell.stage == "tune" and job.test is None for job in self.jobs)
 
     def finished_cells(self) -> Iterator[tuple[Cell, pa.Table]]:
         """Complete cells in the order of the spec, a test after its tuning."""
