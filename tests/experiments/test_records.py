@@ -199,3 +199,9 @@ def test_compiling_is_counted_apart_and_once() -> None:
     run = duelist.simulate(duelist.Uniform(), ENV, rounds=3, trials=1, progress=False)
     assert run.seconds > 0.0
     assert run.compile_seconds >= 0.0
+
+
+def test_the_page_on_experiments_has_every_column_in_its_words() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for name, words in COLUMNS.items():
+        assert f"| `{name}` | {words} |" in page

@@ -194,7 +194,8 @@ def _energy(lane: int, chain: int, terms: LinearTerms, base: LinearTerms, work: 
     copy_into(work.gradient, work.base_gradient)
     if work.base_value[0] == math.inf:
         return math.inf  # outside the ball
-    return work.base_value[0] + add_feel_good(work.gradient, work.theta, lane, chain, terms.tilt, work.rows[0])
+    value: float = work.base_value[0]
+    return value + add_feel_good(work.gradient, work.theta, lane, chain, terms.tilt, work.rows[0])
 
 
 @inner
