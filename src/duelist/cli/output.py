@@ -120,7 +120,7 @@ def write_results(folder: Path, comparison: Comparison) -> Path:
 
 def write_curves(folder: Path, comparison: Comparison) -> Path:
     """Write `curves.csv`: regret over rounds, tidy and thinned, from which the figure can be drawn again."""
-    rounds = next(iter(comparison.runs.values())).regret.shape[1]
+    rounds = int(next(iter(comparison.runs.values())).rounds[-1])
     thin = max(rounds // _CURVE_POINTS, 1)
     columns = join_columns([curve_columns(label, run, thin) for label, run in comparison.runs.items()])
     columns["regret"] = [f"{value:.7g}" for value in columns["regret"]]
@@ -142,7 +142,7 @@ def write_settings(folder: Path, comparison: Comparison, *, asked: list[str], co
         "complete": complete,
         "asked": asked,
         "environment": {"name": type(first.environment).__name__, **plain_parameters(first.environment)},
-        "rounds": first.regret.shape[1],
+        "rounds": int(first.rounds[-1]),
         "trials": len(first.trials),
         "seed": first.seed,
         "policies": {

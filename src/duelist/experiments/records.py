@@ -76,7 +76,7 @@ def run_columns(label: str, run: Any) -> dict[str, list[Any]]:
         "policy": class_name(run.policy),
         "environment": class_name(run.environment),
         "seed": run.seed,
-        "rounds": run.regret.shape[1],
+        "rounds": int(run.rounds[-1]),
         "seconds": run.seconds,
         **{ENVIRONMENT + name: value for name, value in _plain_parameters(run.environment).items()},
     }
@@ -91,7 +91,9 @@ def run_columns(label: str, run: Any) -> dict[str, list[Any]]:
 
 def curve_columns(label: str, run: Any, thin: int = 1) -> dict[str, Any]:
     """One row per trial, kept round and kind of regret, as columns."""
-    rounds = kept_rounds(run.regret.shape[1], whole_number("thin", thin, at_least=1))
+    whole_number("thin", thin, at_least=1)
+    at = np.flatnonzero((run.rounds % thin == 0) | (run.rounds == run.rounds[-1]))
+    rounds = run.rounds[at]
     kinds, trials = list(run.regrets), np.asarray(run.trials)
     settings = run_columns(label, run)["setting"]
     shape = (len(kinds), len(trials), len(rounds))
@@ -108,7 +110,7 @@ def curve_columns(label: str, run: Any, thin: int = 1) -> dict[str, Any]:
         "trial": spread_over(1, run.trials),
         "round": spread_over(2, rounds.tolist()),
         "kind": spread_over(0, kinds),
-        "regret": np.concatenate([run.regrets[kind][:, rounds - 1].ravel() for kind in kinds]),
+        "regret": np.concatenate([run.regrets[kind][:, at].ravel() for kind in kinds]),
     }
 
 

@@ -60,7 +60,8 @@ def regret_figure(results: Comparison | Run, *, band: BandKind = "sd") -> Figure
 
 
 def _draw_few(comparison: Comparison, band: BandKind) -> Figure:
-    trials, rounds = next(iter(comparison.runs.values())).regret.shape
+    first = next(iter(comparison.runs.values()))
+    trials, rounds = len(first.trials), int(first.rounds[-1])
     means, medians = _curves(comparison, band), _curves(comparison, "quantiles")
     finals = {curve.name: float(curve.middle[-1]) for curve in means}
     outside = {name: finals[name] for name in find_off_scale(finals)}
@@ -84,7 +85,8 @@ def _draw_few(comparison: Comparison, band: BandKind) -> Figure:
 
 
 def _draw_many(comparison: Comparison) -> Figure:
-    trials, rounds = next(iter(comparison.runs.values())).regret.shape
+    first = next(iter(comparison.runs.values()))
+    trials, rounds = len(first.trials), int(first.rounds[-1])
     means = _curves(comparison, "sd")
     finals = {curve.name: float(curve.middle[-1]) for curve in means}
     outside = find_off_scale(finals)
@@ -132,9 +134,9 @@ def _curves(comparison: Comparison, band: BandKind) -> list[Curve]:
     """The curves of a panel."""
     curves = []
     for number, (name, run) in enumerate(comparison.runs.items()):
-        rounds = run.regret.shape[1]
-        at = np.unique(np.linspace(1, rounds, min(rounds, _POINTS)).round().astype(np.int64))
-        curves.append(Curve(name, line_style(number), at, *curve_band(run.regret[:, at - 1], band)))
+        kept = len(run.rounds)
+        at = np.unique(np.linspace(1, kept, min(kept, _POINTS)).round().astype(np.int64)) - 1
+        curves.append(Curve(name, line_style(number), run.rounds[at], *curve_band(run.regret[:, at], band)))
     return curves
 
 
