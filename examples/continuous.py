@@ -17,16 +17,9 @@ import numpy as np
 import duelist
 from duelist.actions import BallActions, CustomActions, EllipsoidActions, ProductActions
 from duelist.environments import ContinuousDuels
-from duelist.experiments import compare
+from duelist.experiments import compare, growth_exponent
 from duelist.plotting import regret_figure, save_figure
 from duelist.policies import Policy
-
-
-def growth(regret: np.ndarray) -> float:
-    """The exponent of the mean regret (trials, rounds) over the second half, by a straight line on logarithmic axes."""
-    rounds = np.arange(1, regret.shape[1] + 1)
-    late = slice(regret.shape[1] // 2, None)
-    return float(np.polyfit(np.log(rounds[late]), np.log(regret.mean(axis=0)[late]), 1)[0])
 
 
 def two_best(theta: np.ndarray) -> np.ndarray:
@@ -67,7 +60,9 @@ def main(folder: Path, *, rounds: int = 2500, trials: int = 10, small_rounds: in
     comparison = compare(policies, ball, rounds=rounds, trials=trials, seed=0)
     save_figure(regret_figure(comparison), folder / "continuous-ball")
     for name, run in comparison.runs.items():
-        print(f"ball, d = 10: {name:14} regret {run.final_regret.mean():6.0f}, growing as T^{growth(run.regret):.2f}")
+        print(
+            f"ball, d = 10: {name:14} regret {run.final_regret.mean():6.0f}, growing as T^{growth_exponent(run).estimate:.2f}"
+        )
     for name, env in SETS.items():
         run = duelist.simulate(duelist.FGTS(), env, rounds=small_rounds, trials=4, seed=0)
         cost = np.diff(run.regret.mean(axis=0))

@@ -17,7 +17,6 @@ import pytest
 import duelist
 from duelist.cli import run as run_module
 from duelist.cli.main import main
-from duelist.cli.output import LEADING, plain_parameters
 from duelist.cli.run import DEFAULT_LINE_UP
 from duelist.policies.registry import POLICIES
 
@@ -41,7 +40,7 @@ def read_rows(folder: Path) -> list[dict[str, str]]:
 def test_it_writes_figure_data_and_settings_and_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(*SMALL, "--policy", "FGTS", "--policy", "Uniform", "--out", str(tmp_path / "new" / "folder")) == 0
     folder = tmp_path / "new" / "folder"
-    assert {file.name for file in folder.iterdir()} == {"regret.png", "regret.pdf", "results.csv", "run.json"}
+    assert {file.name for file in folder.iterdir()} == {"regret.png", "regret.pdf", "results.csv", "curves.csv", "run.json"}
     assert (folder / "regret.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "regret.pdf").read_bytes().startswith(b"%PDF")
     printed = capsys.readouterr().out
@@ -57,17 +56,17 @@ def test_the_data_are_those_of_simulate_with_every_parameter_a_column(tmp_path: 
     expected = duelist.simulate(duelist.FGTS(alpha=0.5), environment, rounds=30, trials=3, seed=5)
     rows = read_rows(tmp_path)
     assert len(rows) == 6
-    mine = [row for row in rows if row["policy"] == "FGTS:alpha=0.5"]
-    np.testing.assert_array_equal([float(row["regret"]) for row in mine], expected.regret[:, -1])
-    np.testing.assert_array_equal([float(row["weak_regret"]) for row in mine], expected.weak_regret[:, -1])
-    np.testing.assert_array_equal([float(row["yue_regret"]) for row in mine], expected.yue_regret[:, -1])
+    mine = [row for row in rows if row["label"] == "FGTS:alpha=0.5"]
+    np.testing.assert_array_equal([float(row["final_regret"]) for row in mine], expected.regret[:, -1])
+    np.testing.assert_array_equal([float(row["final_weak_regret"]) for row in mine], expected.weak_regret[:, -1])
+    np.testing.assert_array_equal([float(row["final_yue_regret"]) for row in mine], expected.yue_regret[:, -1])
     for field in fields(environment):
-        assert mine[0][field.name] == str(getattr(environment, field.name))
-    assert mine[0]["alpha"] == "0.5"
+        assert mine[0][f"env_{field.name}"] == str(getattr(environment, field.name))
+    assert mine[0]["policy_alpha"] == "0.5"
     assert mine[0]["seed"] == "5"
     assert [row["trial"] for row in mine] == ["0", "1", "2"]
-    floor = next(row for row in rows if row["policy"] == "Uniform")
-    assert floor["alpha"] == ""
+    floor = next(row for row in rows if row["label"] == "Uniform")
+    assert floor["policy_alpha"] == ""
 
 
 @pytest.mark.slow
@@ -105,7 +104,7 @@ def test_the_number_of_workers_changes_no_number(tmp_path: Path) -> None:
 def test_quiet_prints_the_paths_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exit_code(*SMALL, "--policy", "Uniform", "--quiet", "--out", str(tmp_path))
     printed = capsys.readouterr()
-    names = ("regret.png", "regret.pdf", "results.csv", "run.json")
+    names = ("regret.png", "regret.pdf", "results.csv", "curves.csv", "run.json")
     assert printed.out.splitlines() == [str(tmp_path / name) for name in names]
     assert printed.err == ""
 
@@ -148,7 +147,7 @@ def test_ctrl_c_keeps_the_policies_that_are_done(
 ) -> None:
     monkeypatch.setattr(run_module, "simulate", _interrupted_at(duelist.FGTS))
     assert exit_code(*SMALL, "--policy", "Uniform", "--policy", "FGTS", "--out", str(tmp_path)) == 130
-    assert {row["policy"] for row in read_rows(tmp_path)} == {"Uniform"}
+    assert {row["label"] for row in read_rows(tmp_path)} == {"Uniform"}
     assert json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["complete"] is False
     printed = capsys.readouterr().err
     assert "Kept 1 of 2 policies" in printed
@@ -178,14 +177,20 @@ def test_without_matplotlib_it_plays_on_and_says_how_to_get_a_figure(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     assert exit_code(*SMALL, "--policy", "Uniform", "--out", str(tmp_path)) == 0
-    assert {file.name for file in tmp_path.iterdir()} == {"results.csv", "run.json"}
+    assert {file.name for file in tmp_path.iterdir()} == {"results.csv", "curves.csv", "run.json"}
     assert 'pip install "duelist[plot]"' in capsys.readouterr().err
 
 
-def test_no_policy_has_a_parameter_that_would_hide_another_column() -> None:
-    taken = {*LEADING, *plain_parameters(duelist.LinearDuels())}
-    for policy in POLICIES.values():
-        assert not taken & {field.name for field in fields(policy)}
+@pytest.mark.slow
+def test_the_figure_can_be_drawn_again_from_the_curves(tmp_path: Path) -> None:
+    exit_code(*SMALL, "--policy", "FGTS", "--policy", "Uniform", "--rounds", "205", "--out", str(tmp_path))
+    expected = duelist.simulate(duelist.FGTS(), duelist.LinearDuels(dim=4, arms=6), rounds=205, trials=3, seed=5)
+    with (tmp_path / "curves.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["label"] == "FGTS" and row["trial"] == "1"]
+    for kind, curve in {"average": expected.regret, "weak": expected.weak_regret, "yue": expected.yue_regret}.items():
+        own = {int(row["round"]): float(row["regret"]) for row in rows if row["kind"] == kind}
+        assert list(own) == [*range(2, 205, 2), 205]
+        np.testing.assert_allclose(list(own.values()), [curve[1, t - 1] for t in own], rtol=1e-6)
 
 
 @pytest.mark.slow
@@ -194,4 +199,4 @@ def test_without_policies_eight_named_ones_play_and_random_play_comes_last(tmp_p
     assert set(DEFAULT_LINE_UP) <= set(POLICIES)
     assert DEFAULT_LINE_UP[-1] == "Uniform"
     exit_code("run", "--dim", "3", "--arms", "4", "--rounds", "2", "--trials", "1", "--quiet", "--out", str(tmp_path))
-    assert list(dict.fromkeys(row["policy"] for row in read_rows(tmp_path))) == list(DEFAULT_LINE_UP)
+    assert list(dict.fromkeys(row["label"] for row in read_rows(tmp_path))) == list(DEFAULT_LINE_UP)

@@ -23,7 +23,7 @@ def test_the_table_holds_the_statistics_of_the_final_regret_best_first() -> None
         "tilted": duelist.FGTS(alpha=0.5),
     }
     result = duelist.compare(policies, ENV, rounds=150, trials=9, seed=0)
-    rows = {str(row["policy"]): row for row in result.table()}
+    rows = {str(row["label"]): row for row in result.table()}
     assert set(rows) == set(policies)
     for name, policy in policies.items():
         run = duelist.simulate(policy, ENV, rounds=150, trials=9, seed=0)
@@ -37,7 +37,7 @@ def test_the_table_holds_the_statistics_of_the_final_regret_best_first() -> None
         assert rows[name]["weak"] == pytest.approx(float(run.weak_regret[:, -1].mean()))
     means = [float(row["mean"]) for row in result.table()]
     assert means == sorted(means)
-    assert result.table()[-1]["policy"] == "floor"
+    assert result.table()[-1]["label"] == "floor"
 
 
 def test_runs_are_those_of_simulate() -> None:
@@ -49,7 +49,7 @@ def test_runs_are_those_of_simulate() -> None:
 def test_as_text_it_is_a_table_with_a_line_a_policy() -> None:
     text = str(duelist.compare([duelist.FGTS(), duelist.Uniform()], ENV, rounds=60, trials=3, seed=0))
     lines = text.splitlines()
-    assert [line.split()[0] for line in lines] == ["policy", "FGTS", "Uniform"]
+    assert [line.split()[0] for line in lines] == ["label", "FGTS", "Uniform"]
     assert len({len(line) for line in lines}) == 1
 
 

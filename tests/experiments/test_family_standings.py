@@ -74,8 +74,8 @@ def series(means: Means) -> list[Series]:
                 trials=(0, 1, 2, 3, 4),
                 rounds=np.array([10.0]),
                 regret=final[:, None],
-                final=final,
-                weak=final,
+                final_regret=final,
+                final_weak_regret=final,
             )
         )
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -64,7 +65,9 @@ def invoke(*arguments: str) -> Result:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
-def test_all_figures_end_in_a_report_with_nothing_to_load_and_a_second_call_reuses_them(tmp_path: Path) -> None:
+def test_all_figures_end_in_a_report_with_nothing_to_load_and_a_second_call_reuses_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = invoke("all", "--rounds", "40", "--trials", "3", "--out", str(tmp_path), "--workers", "1")
     assert done.exit_code == 0, done.output
     for name in ("figure1-mean", "figure1-tuning", "appendix-median", "figure2-paired", "figure2-growth"):
@@ -74,18 +77,42 @@ def test_all_figures_end_in_a_report_with_nothing_to_load_and_a_second_call_reus
     assert page.count("data:image/png;base64,") == 16  # six ways, five without tuning, five
     assert not re.search(r"""(src|href)=["'](?!data:)""", page)
     assert "<script" not in page
-    for words in ("smaller than the paper's 2500 rounds", "Time taken", "numpy", "seed 0", "Small Figure 2", "large margin"):
+    for words in (
+        "mean nothing for the paper",
+        "arXiv:2404.06013",
+        "Time taken",
+        "numpy",
+        "seed 0",
+        "Small Figure 2",
+        "large margin",
+    ):
         assert words in page
     assert "Computed again" not in page
+    assert "This run has 40 rounds and 3 trials" in done.output
+    tables = (tmp_path / "tables.tex").read_text()
+    assert tables.count(r"\begin{table}") == page.count("<table>")
+    assert r"\caption{Figure 1: final regret." in tables
     table = tmp_path / "figure2-T40-n3-s0.parquet"
     assert pq.read_table(table).num_rows == 2 * 2 * 3
 
-    # A second call computes nothing and writes the same table.
+    # A second call computes nothing, draws nothing that is there and writes the same table.
     assert re.search(r"figure2-T40-n3-s0: 2 block\(s\) computed, 0 reused", done.output)
     first = table.read_bytes()
+    (tmp_path / "figure2-mean.pdf").unlink()
+    drawn: list[str] = []
+
+    def record(figure: Any, stem: Path, *, digest: str) -> list[Path]:
+        drawn.append(stem.name)
+        return style.save_figure(figure, stem, digest=digest)
+
+    monkeypatch.setattr(command, "save_figure", record)
     again = invoke("figure2", "--rounds", "40", "--trials", "3", "--out", str(tmp_path))
     assert re.search(r"figure2-T40-n3-s0: 0 block\(s\) computed, 2 reused", again.output)
     assert table.read_bytes() == first
+    assert drawn == ["figure2-mean"]
+    drawn.clear()
+    invoke("figure2", "--rounds", "40", "--trials", "3", "--out", str(tmp_path), "--band", "se")
+    assert drawn == ["figure2-mean"], "its band is another one"
 
 
 @pytest.mark.slow

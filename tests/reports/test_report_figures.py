@@ -30,8 +30,8 @@ def series(label: str, final: FloatArray, *, grid: str = "", setting: dict[str, 
         trials=tuple(range(len(final))),
         rounds=rounds,
         regret=final[:, None] * np.sqrt(rounds / 100),
-        final=final,
-        weak=final / 2,
+        final_regret=final,
+        final_weak_regret=final / 2,
     )
 
 
@@ -52,7 +52,8 @@ def figures() -> dict[str, PaperFigure]:
 @pytest.mark.slow
 def test_there_is_a_panel_for_every_grid_and_environment(figures: dict[str, PaperFigure]) -> None:
     titles = [axes.get_title() for axes in figures["figure1-mean"].figure.axes]
-    assert titles == ["d = 5: paper's grid", "d = 10: paper's grid", "d = 5: finer grid", "d = 10: finer grid"]
+    grids = ("paper's grid", "finer grid")
+    assert titles == [f"d = {dim}: baselines tuned on\nthe {grid}" for grid in grids for dim in (5, 10)]
     assert set(figures) == {f"figure1-{kind}" for kind in ("mean", "median", "final", "paired", "growth", "tuning")}
 
 

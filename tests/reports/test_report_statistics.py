@@ -10,7 +10,15 @@ import pytest
 from scipy import stats
 
 from duelist.core.errors import InvalidInputError
-from duelist.experiments.sweep.series import Series, growth_exponent, paired_difference, share_with_smallest_spread, summary
+from duelist.experiments.statistics import (
+    BandKind,
+    curve_band,
+    growth_exponent,
+    paired_difference,
+    share_with_smallest_spread,
+    summary,
+)
+from duelist.experiments.sweep.series import Series
 from duelist.reports.claims import Verdict, figure1_verdicts, figure2_verdicts, warm_up_verdicts
 from duelist.reports.tables import final_table, tuning_table, verdict_table
 from duelist.typing import FloatArray
@@ -39,8 +47,8 @@ def series(
         trials=tuple(range(len(values))),
         rounds=rounds,
         regret=values[:, None] * (rounds / 1000.0) ** power,
-        final=values,
-        weak=values / 2,
+        final_regret=values,
+        final_weak_regret=values / 2,
     )
 
 
@@ -58,10 +66,10 @@ def test_a_summary_is_mean_sd_median_and_quantiles() -> None:
 
 def test_the_paired_t_interval_is_that_of_scipy() -> None:
     a, b = series(100 + 10 * NOISE), series(90 + 30 * NOISE[::-1])
-    expected = stats.ttest_rel(a.final, b.final).confidence_interval(0.95)
+    expected = stats.ttest_rel(a.final_regret, b.final_regret).confidence_interval(0.95)
     difference = paired_difference(a, b).t
     assert (difference.low, difference.high) == pytest.approx((expected.low, expected.high))
-    assert difference.estimate == pytest.approx(a.final.mean() - b.final.mean())
+    assert difference.estimate == pytest.approx(a.final_regret.mean() - b.final_regret.mean())
 
 
 def test_the_bootstrap_interval_is_near_the_t_interval_on_normal_data() -> None:
@@ -80,6 +88,36 @@ def test_what_the_instances_share_leaves_the_paired_difference() -> None:
 def test_series_on_other_instances_are_not_paired() -> None:
     with pytest.raises(InvalidInputError, match="same instances"):
         paired_difference(series([1.0, 2.0]), series([1.0, 2.0], dim=10))
+
+
+def test_the_growth_exponent_is_that_of_the_second_half() -> None:
+    """A policy that pays in full up to the middle and grows like the root from there."""
+    one = series([100.0, 200.0])
+    late = one.rounds >= 500
+    curve = np.where(late, 5.0 * (one.rounds / 500) ** 0.5, one.rounds / 100)
+    exponent = growth_exponent(replace(one, regret=one.final_regret[:, None] * curve))
+    assert exponent.estimate == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("kind", ["sd", "se", "bootstrap", "quantiles"])
+def test_bands_are_what_they_are_called(kind: BandKind) -> None:
+    regret = np.abs(np.random.default_rng(0).normal(100, 30, size=(40, 3)))
+    band = curve_band(regret, kind)
+    for column in range(3):
+        values = regret[:, column].tolist()
+        mean = sum(values) / 40
+        sd = math.sqrt(sum((value - mean) ** 2 for value in values) / 39)
+        generator = np.random.default_rng(1)
+        means = [np.mean(generator.choice(values, 40)) for _ in range(4000)]
+        wanted = {
+            "sd": (mean, mean - sd, mean + sd),
+            "se": (mean, mean - sd / math.sqrt(40), mean + sd / math.sqrt(40)),
+            "bootstrap": (mean, *np.quantile(means, [0.025, 0.975])),
+            "quantiles": tuple(np.quantile(values, [0.5, 0.05, 0.95])),
+        }[kind]
+        found = (band.middle[column], band.low[column], band.high[column])
+        # Of bootstraps with other resamples the ends agree to a tenth of a standard error or two.
+        assert found == pytest.approx(wanted, abs=0.2 * sd / math.sqrt(40) if kind == "bootstrap" else 1e-9)
 
 
 @pytest.mark.parametrize("power", [0.3, 0.5, 1.0])
@@ -130,11 +168,14 @@ def test_a_worse_fgts_is_said_to_be_worse() -> None:
     assert {verdict.outcome for verdict in (margin, comparable, sd)} == {"did not hold"}
 
 
-def test_a_smallest_sd_that_every_second_resample_denies_does_not_hold() -> None:
+def test_a_smallest_sd_that_every_second_resample_denies_is_not_decided() -> None:
     steady, wilder = 100 + 10 * NOISE, 100 + 10.2 * NOISE[::-1]
     assert steady.std() < wilder.std()
     sd = figure1_verdicts([series(steady), series(wilder, label="MaxInP", grid="paper")])[-1]
-    assert sd.outcome == "did not hold"
+    assert sd.outcome == "not decided"
+    both = [series(steady, dim=10), series(9 * steady, label="MaxInP", grid="paper", dim=10)]
+    sd = figure1_verdicts([series(steady), series(wilder, label="MaxInP", grid="paper"), *both])[-1]
+    assert sd.outcome == "held in 1, not decided in 1 of 2"
 
 
 def test_a_sampler_is_called_exact_only_where_its_chains_passed_the_check() -> None:

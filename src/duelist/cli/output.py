@@ -24,7 +24,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.files import write_whole
 from duelist.experiments.comparison import Comparison
 from duelist.experiments.progress import throttle
-from duelist.experiments.run import Run
+from duelist.experiments.records import curve_columns, join_columns, plain_value
 from duelist.policies.codec import parameter_fields
 from duelist.version import __version__
 
@@ -93,52 +93,46 @@ def result_table(comparison: Comparison, *, rounds: int, trials: int) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in comparison.table():
         regrets = (f"{row[column]:,.0f}" for column in headings)
-        table.add_row(escape(str(row["policy"])), *regrets, f"{row['seconds']:.1f} s")
+        table.add_row(escape(str(row["label"])), *regrets, f"{row['seconds']:.1f} s")
     return table
 
 
 RESULTS = "results.csv"
+CURVES = "curves.csv"
 SETTINGS = "run.json"
-LEADING = ("policy", "algorithm", "trial", "regret", "weak_regret", "yue_regret", "rounds", "seed")
+_CURVE_POINTS = 100  # rounds of a curve: what a figure shows, in a file of some megabytes at most
 _LIBRARIES = ("numpy", "scipy", "numba")
 
 
 def plain_parameters(value: Any) -> dict[str, Any]:
     """Return the parameters of a frozen dataclass: plain values as they are, objects as the text that makes them."""
-    plain = (bool, int, float, str, type(None))
-    return {f.name: v if isinstance(v := getattr(value, f.name), plain) else repr(v) for f in parameter_fields(value)}
+    return {field.name: plain_value(getattr(value, field.name)) for field in parameter_fields(value)}
 
 
 def write_results(folder: Path, comparison: Comparison) -> Path:
-    """Write `results.csv`: final regrets of every policy and trial, one column per parameter; blank where a policy has none."""
-    rows = [row for name, run in comparison.runs.items() for row in _rows(name, run)]
-    columns = list(dict.fromkeys([*LEADING, *(column for row in rows for column in row)]))
+    """Write `results.csv`: final regrets of every policy and trial, one column per parameter; blank where a policy has none.
+
+    Times are in `run.json`: this file is the same whenever and wherever it is made.
+    """
+    columns = {name: values for name, values in comparison.columns().items() if name != "seconds"}
+    return _write_csv(folder / RESULTS, columns)
+
+
+def write_curves(folder: Path, comparison: Comparison) -> Path:
+    """Write `curves.csv`: regret over rounds, tidy and thinned, from which the figure can be drawn again."""
+    rounds = int(next(iter(comparison.runs.values())).rounds[-1])
+    thin = max(rounds // _CURVE_POINTS, 1)
+    columns = join_columns([curve_columns(label, run, thin) for label, run in comparison.runs.items()])
+    columns["regret"] = [f"{value:.7g}" for value in columns["regret"]]
+    return _write_csv(folder / CURVES, columns)
+
+
+def _write_csv(path: Path, columns: dict[str, list[Any]]) -> Path:
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return _replace(folder / RESULTS, text.getvalue())
-
-
-def _rows(name: str, run: Run) -> list[dict[str, Any]]:
-    shared = {
-        "policy": name,
-        "algorithm": type(run.policy).__name__,
-        "rounds": run.regret.shape[1],
-        "seed": run.seed,
-        **plain_parameters(run.environment),
-        **plain_parameters(run.policy),
-    }
-    return [
-        {
-            **shared,
-            "trial": trial,
-            "regret": float(run.regret[lane, -1]),
-            "weak_regret": float(run.weak_regret[lane, -1]),
-            "yue_regret": float(run.yue_regret[lane, -1]),
-        }
-        for lane, trial in enumerate(run.trials)
-    ]
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return _replace(path, text.getvalue())
 
 
 def write_settings(folder: Path, comparison: Comparison, *, asked: list[str], complete: bool) -> Path:
@@ -148,11 +142,16 @@ def write_settings(folder: Path, comparison: Comparison, *, asked: list[str], co
         "complete": complete,
         "asked": asked,
         "environment": {"name": type(first.environment).__name__, **plain_parameters(first.environment)},
-        "rounds": first.regret.shape[1],
+        "rounds": int(first.rounds[-1]),
         "trials": len(first.trials),
         "seed": first.seed,
         "policies": {
-            name: {"algorithm": type(run.policy).__name__, "parameters": plain_parameters(run.policy), "seconds": run.seconds}
+            name: {
+                "policy": type(run.policy).__name__,
+                "parameters": plain_parameters(run.policy),
+                "seconds": run.seconds,
+                "compile_seconds": run.compile_seconds,
+            }
             for name, run in comparison.runs.items()
         },
         "versions": {

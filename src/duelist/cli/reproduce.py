@@ -31,8 +31,10 @@ from duelist.experiments.families.problems import (
     line_up_contenders,
 )
 from duelist.experiments.families.standings import final_specs
+from duelist.experiments.progress import progress_bar
+from duelist.experiments.statistics import BANDS
 from duelist.experiments.sweep.spec import Spec, load_shipped_spec, load_spec
-from duelist.plotting.style import require_matplotlib, save_figure
+from duelist.plotting.style import FORMATS, is_drawn, require_matplotlib, save_figure
 
 FIGURES = {"figure1": ("figure1", "appendix"), "figure2": ("figure2",), "all": ("figure1", "appendix", "figure2")}
 QUICK_ROUNDS, QUICK_TRIALS, QUICK_TUNING = 600, 10, 8
@@ -58,6 +60,7 @@ class Options:
         out: folder of the results.
         workers: number of threads.
         cluster: address of a Dask scheduler.
+        band: what is shaded around the means of figures.
         quiet: print paths only.
     """
 
@@ -71,6 +74,7 @@ class Options:
     out: Path | None = None
     workers: int | None = None
     cluster: str | None = None
+    band: Any = "sd"
     quiet: bool = False
 
 
@@ -114,6 +118,7 @@ class Plan:
 )
 @click.option("--workers", type=int, help="Threads; they change the time and nothing else.  [default: one per core]")
 @click.option("--cluster", metavar="ADDRESS", help="Compute on the Dask cluster at this address, such as tcp://host:8786.")
+@click.option("--band", type=click.Choice(list(BANDS)), default="sd", help="What is shaded around the means of figures.")
 @click.option("--quiet", is_flag=True, help="Print the paths of the files written and nothing else.")
 def reproduce(figure: str, **options: Any) -> None:
     """Run the paper's experiments again and write tables, figures and a report.
@@ -135,12 +140,12 @@ def reproduce(figure: str, **options: Any) -> None:
     if not chosen.quiet:
         click.echo("Drawing the figures and writing the report ...", err=True)
     made = plan.report(results, " ".join(["duelist", *sys.argv[1:]]), seconds)
-    files = [*(result.path for result in results.values()), *_write(made, folder)]
+    files = [*(result.path for result in results.values()), *_write(made, folder, quiet=chosen.quiet)]
     if chosen.quiet:
         for path in files:
             click.echo(str(path))
         return
-    _print_summary(made.verdicts, folder, len(files), time.perf_counter() - started)
+    _print_summary(made, folder, len(files), time.perf_counter() - started)
 
 
 def figure_plan(figure: str, options: Options) -> Plan:
@@ -154,13 +159,15 @@ def figure_plan(figure: str, options: Options) -> Plan:
         return Plan(
             {spec.name: resize(spec, options)},
             spec.name,
-            lambda results, command, seconds: sweep_report(results[spec.name], command=command, seconds=seconds),
+            lambda results, command, seconds: sweep_report(
+                results[spec.name], command=command, seconds=seconds, band=options.band
+            ),
         )
     names = FIGURES[one_of("figure", figure, [*FIGURES, *LINE_UPS])]
     return Plan(
         {name: resize(load_shipped_spec(name), options) for name in names},
         "reproduce",
-        lambda results, command, seconds: reproduction_report(results, command=command, seconds=seconds),
+        lambda results, command, seconds: reproduction_report(results, command=command, seconds=seconds, band=options.band),
     )
 
 
@@ -249,12 +256,23 @@ def _run_plan(plan: Plan, folder: Path, options: Options) -> dict[Any, Any]:
     return results
 
 
-def _write(made: Any, folder: Path) -> list[Path]:
-    from duelist.reports.document import html_report, markdown_report
+def _write(made: Any, folder: Path, *, quiet: bool) -> list[Path]:
+    from duelist.reports.document import html_report, latex_report, markdown_report
 
-    files = [path for one in made.figures for path in save_figure(one.figure, folder / one.name)]
+    files: list[Path] = []
+    with progress_bar("Drawing figures", len(made.figures), show=False if quiet else None, unit="figures") as tick:
+        for one in made.figures:
+            if not is_drawn(folder / one.name, one.digest):
+                save_figure(one.figure, folder / one.name, digest=one.digest)
+            files += [folder / f"{one.name}.{format_}" for format_ in FORMATS]
+            tick(1)
     images = {one.name: (folder / f"{one.name}.png").read_bytes() for one in made.figures}
-    for name, text in (("report.html", html_report(made.report, images)), ("report.md", markdown_report(made.report))):
+    texts = {
+        "report.html": html_report(made.report, images),
+        "report.md": markdown_report(made.report),
+        "tables.tex": latex_report(made.report),
+    }
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
         files.append(folder / name)
     return files
@@ -277,16 +295,18 @@ def _print_failures(failures: list[str], folder: Path) -> None:
     )
 
 
-def _print_summary(verdicts: list[Any], folder: Path, n_files: int, seconds: float) -> None:
-    if verdicts:
+def _print_summary(made: Any, folder: Path, n_files: int, seconds: float) -> None:
+    if made.verdicts:
         table = Table(title="What held and what did not", box=SIMPLE_HEAD, title_justify="left")
         for heading in ("claim", "under", "outcome"):
             table.add_column(heading, overflow="fold")
-        for verdict in verdicts:
+        for verdict in made.verdicts:
             table.add_row(verdict.claim, verdict.conditions, verdict.outcome)
         Console().print(table)
+    if made.caveat:
+        click.secho(made.caveat, bold=True)
     click.echo(f"Report:  {folder / 'report.html'}")
-    click.echo(f"Files:   {n_files} in {folder}: tables (Parquet), figures (PNG and PDF), report (HTML and Markdown)")
+    click.echo(f"Files:   {n_files} in {folder}: tables (Parquet, LaTeX), figures (PNG and PDF), report (HTML and Markdown)")
     click.echo(f"Time:    {seconds:.1f} s")
 
 

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from duelist.cli.main import EXIT_INTERRUPTED
-from duelist.cli.output import ProgressDisplay, make_folder, result_table, write_results, write_settings
+from duelist.cli.output import ProgressDisplay, make_folder, result_table, write_curves, write_results, write_settings
 from duelist.cli.policy_text import parse_environment, parse_policies
 from duelist.core.checks import whole_number
 from duelist.core.errors import InvalidInputError
@@ -109,9 +109,9 @@ class Options:
 def run(**options: Any) -> None:
     """Compare policies on the paper's problem, or on --environment.
 
-    Prints a table of final regrets and writes regret.png, regret.pdf, results.csv (one row per policy and trial) and run.json
-    (settings, versions, seconds). Every policy meets the same instances with the same noise. Ctrl-C keeps the policies that
-    are done.
+    Prints a table of final regrets and writes regret.png, regret.pdf, results.csv (one row per policy and trial), curves.csv
+    (regret over rounds) and run.json (settings, versions, seconds). Every policy meets the same instances with the same noise.
+    Ctrl-C keeps the policies that are done.
     """
     chosen = Options(**options)
     policies = parse_policies(list(chosen.specs or DEFAULT_LINE_UP))
@@ -140,8 +140,6 @@ def _play(policies: dict[str, Policy[Any]], environment: Environment, options: O
         with ProgressDisplay(list(policies), options.rounds * options.trials, quiet=options.quiet) as display:
             for name, policy in policies.items():
                 with display.track(name) as tick:
-                    # Two extra rounds compile what is not compiled yet, so that times measure play.
-                    simulate(policy, environment, rounds=2, trials=1, seed=seed, progress=False)
                     comparison.runs[name] = simulate(
                         policy,
                         environment,
@@ -168,6 +166,7 @@ def _check_plotting() -> bool:
 def _write(folder: Path, comparison: Comparison, *, asked: list[str], can_plot: bool) -> list[Path]:
     files = [
         write_results(folder, comparison),
+        write_curves(folder, comparison),
         write_settings(folder, comparison, asked=asked, complete=len(comparison.runs) == len(asked)),
     ]
     return [*save_figure(regret_figure(comparison), folder / "regret"), *files] if can_plot else files

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from duelist.core.checks import one_of
 from duelist.core.errors import InvalidInputError
 from duelist.environments.base import Environment
-from duelist.experiments.run import Run, spread
+from duelist.experiments.records import (
+    Backend,
+    curve_columns,
+    join_columns,
+    latex_table,
+    load_runs,
+    make_frame,
+    run_columns,
+    save_runs,
+)
+from duelist.experiments.run import Run, drawing_room
 from duelist.experiments.simulation import simulate
+from duelist.experiments.statistics import BandKind, Difference, Summary, paired_difference
 from duelist.policies.base import Policy
 
-COLUMNS = ("policy", "mean", "sd", "median", "q05", "q95", "weak", "seconds")
+HEADINGS = ("label", "mean", "sd", "median", "q05", "q95", "weak", "seconds")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs by name, all on the same instances."""
+    """Runs by label, all on the same instances."""
 
     runs: dict[str, Run]
 
@@ -28,18 +39,63 @@ class Comparison:
 
         Regret has heavy tails, so the median and the 5 % and 95 % quantiles stand beside the mean.
         """
-        rows: list[dict[str, str | float]] = []
-        for name, run in self.runs.items():
-            final = run.final_regret
-            low, median, high = np.quantile(final, [0.05, 0.5, 0.95])
-            values = (final.mean(), spread(final), median, low, high, run.weak_regret[:, -1].mean(), run.seconds)
-            rows.append({"policy": name, **dict(zip(COLUMNS[1:], map(float, values), strict=True))})
+        rows: list[dict[str, str | float]] = [
+            {"label": label, **run.summary()._asdict(), "seconds": run.seconds} for label, run in self.runs.items()
+        ]
         return sorted(rows, key=lambda row: row["mean"])
 
+    def summary(self) -> dict[str, Summary]:
+        """Mean, sd, median, quantiles and mean weak regret after the last round, by label."""
+        return {label: run.summary() for label, run in self.runs.items()}
+
+    def paired_difference(self, label: str, other: str) -> Difference:
+        """Final regret of one policy minus that of another, trial by trial, with t and bootstrap intervals.
+
+        Example:
+            >>> import duelist
+            >>> env = duelist.LinearDuels(dim=5, arms=8)
+            >>> result = duelist.compare([duelist.FGTS(), duelist.Uniform()], env, rounds=300, trials=4, seed=0)
+            >>> result.paired_difference("FGTS", "Uniform").t.high < 0  # FGTS is clearly better
+            True
+        """
+        a, b = (self.runs[one_of("label", name, self.runs)] for name in (label, other))
+        return paired_difference(a, b)
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """One row per policy and trial, every parameter a column; see `duelist.experiments.COLUMNS` and `Run.to_frame`."""
+        return make_frame(self.columns(), backend)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns of `to_frame` as lists, without any library for data frames."""
+        return join_columns([run_columns(label, run) for label, run in self.runs.items()])
+
+    def curves(self, *, thin: int = 1, backend: Backend | None = None) -> Any:
+        """Regret over rounds, tidy: one row per policy, trial, kept round and kind of regret; see `Run.curves`."""
+        return make_frame(join_columns([curve_columns(label, run, thin) for label, run in self.runs.items()]), backend)
+
+    def to_latex(self, *, caption: str = "") -> str:
+        """The table for a paper, best policy first."""
+        return latex_table(HEADINGS, self._cells(), caption=caption)
+
+    def plot(self, *, band: BandKind = "sd") -> Any:
+        """A matplotlib figure of the cumulative regrets; see `duelist.plotting.regret_figure`."""
+        return drawing_room().regret_figure(self, band=band)
+
+    def save(self, path: str | Path) -> Path:
+        """Write all runs to one .npz file, with the policies, the environment and the version that made them."""
+        return save_runs(path, self.runs)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Comparison:
+        """Read what `save` wrote. A policy or an environment of your own, which no name finds, comes back as `Described`."""
+        return cls(load_runs(path, Run))
+
+    def _cells(self) -> list[list[str]]:
+        return [[str(row["label"]), *(f"{row[column]:.1f}" for column in HEADINGS[1:])] for row in self.table()]
+
     def __str__(self) -> str:
-        rows = [[row["policy"], *(f"{row[column]:.1f}" for column in COLUMNS[1:])] for row in self.table()]
-        cells = [list(COLUMNS), *([str(cell) for cell in row] for row in rows)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(COLUMNS))]
+        cells = [list(HEADINGS), *self._cells()]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(HEADINGS))]
         return "\n".join(
             "  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
             for row in cells
@@ -64,7 +120,7 @@ def compare(
         >>> import duelist
         >>> env = duelist.LinearDuels(dim=5, arms=8)
         >>> result = duelist.compare([duelist.FGTS(), duelist.Uniform()], env, rounds=300, trials=4, seed=0)
-        >>> [row["policy"] for row in result.table()]
+        >>> [row["label"] for row in result.table()]
         ['FGTS', 'Uniform']
     """
     named = dict(policies) if isinstance(policies, Mapping) else {type(p).__name__: p for p in policies}

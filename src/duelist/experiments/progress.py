@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # rich takes a tenth of a second to import, and most runs show nothing
     from rich.console import Console
-    from rich.progress import TaskID
+    from rich.progress import ProgressColumn, TaskID
 
 Progress = Callable[[int], None]
 
@@ -52,23 +52,21 @@ def throttle(report: Progress, total: int) -> Progress:
 
 
 @contextmanager
-def progress_bar(label: str, total: int, *, show: bool | None) -> Iterator[Progress]:
+def progress_bar(label: str, total: int, *, show: bool | None, unit: str = "rounds") -> Iterator[Progress]:
     """A bar on standard error: always (True), never (False), or on a terminal once the work takes a moment (None)."""
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda _amount: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
     bar = Bar(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("rounds"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn(unit),
+        *time_columns(),
         console=Console(stderr=True),
         transient=True,
     )
@@ -86,6 +84,13 @@ def progress_bar(label: str, total: int, *, show: bool | None) -> Iterator[Progr
         bar.stop()
 
 
+def time_columns() -> list[ProgressColumn]:
+    """Columns that read "0:00:41 elapsed, 0:00:32 left"."""
+    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return [TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn(), TextColumn("left")]
+
+
 class SweepDisplay:
     """Progress of a sweep: what runs, how far, and how long it will take. This one shows nothing."""
 
@@ -95,6 +100,9 @@ class SweepDisplay:
 
     def finish(self, key: str) -> None:
         """Report a block as done or failed."""
+
+    def expect(self, tests: int) -> None:
+        """Say how many tuned policies are still to be tested: their blocks are not known before, and the total grows."""
 
 
 @contextmanager
@@ -112,22 +120,20 @@ class LiveSweepDisplay(SweepDisplay):
 
     def __init__(self, label: str, console: Console | None = None) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
         from rich.progress import Progress as Bars
 
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            *time_columns(),
             console=console or Console(stderr=True),
             transient=True,
             speed_estimate_period=120.0,  # blocks of different policies differ in speed: look back over several
         )
         self._label, self._total, self._done = label, 0, 0
-        self._blocks = self._finished = 0
+        self._blocks = self._finished = self._tests = 0
         self._all = self._bars.add_task(label, total=None)
         self._running: dict[str, TaskID] = {}
         self._lock = threading.Lock()
@@ -163,6 +169,13 @@ class LiveSweepDisplay(SweepDisplay):
                 self._bars.remove_task(self._running.pop(key))
             self._describe()
 
+    def expect(self, tests: int) -> None:
+        """Say how many tests are to come."""
+        with self._lock:
+            self._tests = tests
+            self._describe()
+
     def _describe(self) -> None:
-        text = f"{self._label}: {self._finished} of {self._blocks} blocks"
+        to_come = f", then {self._tests} tests" if self._tests else ""
+        text = f"{self._label}: {self._finished} of {self._blocks} blocks{to_come}"
         self._bars.update(self._all, description=text, total=self._total)

@@ -26,8 +26,10 @@ from duelist.core.streams import Streams
 from duelist.environments.base import NEVER, Environment, Instance, Regret, plays_lanes_apart
 from duelist.environments.registry import require_environment
 from duelist.experiments.progress import Progress, locked_progress, progress_bar
-from duelist.experiments.run import NO_ANSWER, Run, kept_rounds
+from duelist.experiments.records import kept_rounds
+from duelist.experiments.run import NO_ANSWER, Run
 from duelist.history.duels import Duels, duels_between
+from duelist.kernels.compile import compile_clock
 from duelist.policies.base import FRESH_QUESTIONS, Policy, Round, check_choice
 from duelist.policies.registry import require_policy
 from duelist.typing import FloatArray, IntArray
@@ -97,7 +99,7 @@ def simulate(
         part = select_lanes(policy, block, total)
         return _play(part, environment, streams.select(block), _Record(results, block), tick, stop)
 
-    with _reporter(progress, label, total * rounds) as tick:
+    with _reporter(progress, label, total * rounds) as tick, compile_clock() as compiling:
         infos = _in_threads(play, blocks, workers, tick, stop)
     _warn_of_zeros_and_ones(results.outcomes, environment)
     info = {name: np.concatenate([part[name] for part in infos]) for name in infos[0]}
@@ -107,7 +109,8 @@ def simulate(
         seed=seed,
         trials=numbers,
         info=info,
-        seconds=time.perf_counter() - started,
+        seconds=max(time.perf_counter() - started - compiling.seconds, 0.0),
+        compile_seconds=compiling.seconds,
         **results.columns(),
     )
 

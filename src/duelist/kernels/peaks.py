@@ -71,6 +71,10 @@ class Workspace(NamedTuple):
     factor: FloatArray  # (dim, dim)
     whitener: FloatArray  # (dim, dim)
     rows: FloatArray  # (2, n)
+    # What is known at `theta` of the potential without the tilt: nothing is worked out twice at one point.
+    base_gradient: FloatArray  # (dim,)
+    base_value: FloatArray  # (1,)
+    known: BoolArray  # (2,) whether the base and its gradient, and whether factor and whitener, are those at `theta`
 
 
 @maker
@@ -85,6 +89,9 @@ def _workspace(dim: int, terms: LinearTerms) -> Workspace:
         np.empty((dim, dim)),
         np.empty((dim, dim)),
         scratch_for(terms),
+        np.empty(dim),
+        np.empty(1),
+        np.zeros(2, dtype=np.bool_),
     )
 
 
@@ -112,12 +119,20 @@ def _whiten(theta: FloatArray, lane: int, base: LinearTerms, work: Workspace) ->
 
 
 @inner
-def _held_value(theta: FloatArray, lane: int, chain: int, base: LinearTerms, work: Workspace, gradient: FloatArray) -> float:
-    """The potential with the tilt held linear, and its gradient."""
-    value = value_and_gradient(gradient, theta, lane, chain, base, work.rows)
+def _know_base(lane: int, chain: int, base: LinearTerms, work: Workspace) -> None:
+    """Work out the potential without the tilt at `work.theta`, unless it is known there."""
+    if not work.known[0]:
+        work.base_value[0] = value_and_gradient(work.base_gradient, work.theta, lane, chain, base, work.rows)
+        work.known[0] = True
+
+
+@inner
+def _hold(theta: FloatArray, work: Workspace) -> float:
+    """The potential at theta with the tilt held linear, from the base that is known there; the gradient is left in `work`."""
+    value: float = work.base_value[0]
     for i in range(theta.shape[0]):
         value += work.slope[i] * theta[i]
-        gradient[i] += work.slope[i]
+        work.gradient[i] = work.base_gradient[i] + work.slope[i]
     return value
 
 
@@ -127,8 +142,11 @@ def _descend(lane: int, chain: int, base: LinearTerms, steps: int, work: Workspa
     theta, gradient, direction, trial = work.theta, work.gradient, work.direction, work.trial
     dim = theta.shape[0]
     for _ in range(steps):
-        value = _held_value(theta, lane, chain, base, work, gradient)
-        if not _whiten(theta, lane, base, work) or not math.isfinite(value):
+        _know_base(lane, chain, base, work)
+        value = _hold(theta, work)
+        if not work.known[1]:
+            work.known[1] = _whiten(theta, lane, base, work)
+        if not work.known[1] or not math.isfinite(value):
             return False
         lower_times(trial, work.whitener, gradient)
         lower_transposed_times(direction, work.whitener, trial)
@@ -141,13 +159,16 @@ def _descend(lane: int, chain: int, base: LinearTerms, steps: int, work: Workspa
         while step > 1e-6:
             for i in range(dim):
                 trial[i] = theta[i] - step * direction[i]
-            found = _held_value(trial, lane, chain, base, work, gradient)
+            work.base_value[0] = value_and_gradient(work.base_gradient, trial, lane, chain, base, work.rows)
+            found = _hold(trial, work)
             if found <= value - 1e-4 * step * decrement + 1e-12 * abs(value):
                 break
             step *= 0.5
         if step <= 1e-6:
+            work.known[0] = False  # what is known is known of the trial
             return True  # the wall of a ball: no step inside it goes down
         copy_into(theta, trial)
+        work.known[1] = False
     return True
 
 
@@ -167,9 +188,19 @@ def _hold_tilt(lane: int, chain: int, terms: LinearTerms, work: Workspace) -> fl
 
 
 @inner
-def _put_peak(lane: int, chain: int, k: int, terms: LinearTerms, work: Workspace, peaks: Peaks) -> None:
-    """Write the peak in the workspace as number k."""
-    energy = value_and_gradient(work.gradient, work.theta, lane, chain, terms, work.rows)
+def _energy(lane: int, chain: int, terms: LinearTerms, base: LinearTerms, work: Workspace) -> float:
+    """The potential at `work.theta`, and its gradient in `work`, from the base that is known there."""
+    _know_base(lane, chain, base, work)
+    copy_into(work.gradient, work.base_gradient)
+    if work.base_value[0] == math.inf:
+        return math.inf  # outside the ball
+    value: float = work.base_value[0]
+    return value + add_feel_good(work.gradient, work.theta, lane, chain, terms.tilt, work.rows[0])
+
+
+@inner
+def _put_peak(lane: int, chain: int, k: int, energy: float, work: Workspace, peaks: Peaks) -> None:
+    """Write the peak in the workspace, of this potential, as number k."""
     copy_into(peaks.centre[lane, chain, k], work.theta)
     copy_rows_into(peaks.whitener[lane, chain, k], work.whitener)
     log_det = 0.0
@@ -193,7 +224,7 @@ def _distance(work: Workspace, centre: FloatArray) -> float:
 
 
 @inner
-def _add_peak(lane: int, chain: int, terms: LinearTerms, work: Workspace, peaks: Peaks) -> None:
+def _add_peak(lane: int, chain: int, terms: LinearTerms, base: LinearTerms, work: Workspace, peaks: Peaks) -> None:
     """Add the peak in the workspace, unless it is known; if there is no room, the highest of all gives way."""
     n = peaks.n_peaks[lane, chain]
     full = n == peaks.centre.shape[2]
@@ -203,11 +234,12 @@ def _add_peak(lane: int, chain: int, terms: LinearTerms, work: Workspace, peaks:
             return
         if full and peaks.energy[lane, chain, k] > highest:
             place, highest = k, peaks.energy[lane, chain, k]
+    energy = _energy(lane, chain, terms, base, work)
     if not full:
         peaks.n_peaks[lane, chain] = n + 1
-    elif value_and_gradient(work.gradient, work.theta, lane, chain, terms, work.rows) >= highest:
+    elif energy >= highest:
         return
-    _put_peak(lane, chain, place, terms, work, peaks)
+    _put_peak(lane, chain, place, energy, work, peaks)
 
 
 @inner
@@ -348,13 +380,15 @@ def search_lanes(
     """
     lanes, dim = mode.shape
     work = _workspace(dim, terms)
-    main, main_slope, main_whitener = np.empty(dim), np.empty(dim), np.empty((dim, dim))
+    main, main_slope, main_gradient, main_value = np.empty(dim), np.empty(dim), np.empty(dim), 0.0
+    main_whitener, main_factor, main_known = np.empty((dim, dim)), np.empty((dim, dim)), False
     for lane in range(lanes):
         if not due[lane]:
             continue
         for chain in range(slopes.shape[1]):
             peaks.n_peaks[lane, chain] = 0
             copy_into(work.theta, mode[lane])
+            work.known.fill(False)
             work.whitener.fill(0.0)
             main_slope.fill(math.inf)
             _hold_tilt(lane, chain, terms, work)
@@ -365,18 +399,28 @@ def search_lanes(
             enough = rule.least_promise if reach < _FAR else 0.5 * rule.least_promise
             if not _climb(lane, chain, terms, base, main_slope, work):
                 continue
-            _add_peak(lane, chain, terms, work, peaks)
+            _add_peak(lane, chain, terms, base, work, peaks)
             copy_into(main, work.theta)
             copy_into(main_slope, work.slope)
+            copy_into(main_gradient, work.base_gradient)
             copy_rows_into(main_whitener, work.whitener)
+            copy_rows_into(main_factor, work.factor)
+            main_value, main_known = work.base_value[0], work.known[1]
             for s in range(slopes.shape[2]):
                 promise = _promise(slopes[lane, chain, s], main, main_slope, main_whitener, work)
                 if promise == 0.0 or promise < enough:
                     continue
                 copy_into(work.slope, slopes[lane, chain, s])
                 copy_into(work.theta, main)
+                # Every start leaves from the main peak, where all but the slope is known.
+                copy_into(work.base_gradient, main_gradient)
+                work.base_value[0], work.known[0] = main_value, True
+                work.known[1] = main_known
+                if main_known:
+                    copy_rows_into(work.whitener, main_whitener)
+                    copy_rows_into(work.factor, main_factor)
                 if _climb(lane, chain, terms, base, main_slope, work):
-                    _add_peak(lane, chain, terms, work, peaks)
+                    _add_peak(lane, chain, terms, base, work, peaks)
             if rule.least_promise > 0.0:
                 _keep_heavy(lane, chain, terms, work, peaks)
                 if reach < _FAR and not _isolated(lane, chain, terms, rule.barrier, work, peaks):
@@ -398,7 +442,9 @@ def follow_lanes(terms: LinearTerms, base: LinearTerms, due: BoolArray, peaks: P
         for chain in range(chains):
             for k in range(peaks.n_peaks[lane, chain]):
                 centre, whitener = peaks.centre[lane, chain, k], peaks.whitener[lane, chain, k]
-                energy = value_and_gradient(work.gradient, centre, lane, chain, terms, work.rows)
+                copy_into(work.theta, centre)
+                work.known.fill(False)
+                energy = _energy(lane, chain, terms, base, work)
                 lower_times(work.trial, whitener, work.gradient)
                 lower_transposed_times(work.direction, whitener, work.trial)
                 moved = 0.0
@@ -411,11 +457,10 @@ def follow_lanes(terms: LinearTerms, base: LinearTerms, due: BoolArray, peaks: P
                     peaks.log_weight[lane, chain, k] += peaks.energy[lane, chain, k] - energy
                     peaks.energy[lane, chain, k] = energy
                 else:
-                    copy_into(work.theta, centre)
                     copy_rows_into(work.whitener, whitener)
                     _hold_tilt(lane, chain, terms, work)
                     if _descend(lane, chain, base, 2, work):
-                        _put_peak(lane, chain, k, terms, work, peaks)
+                        _put_peak(lane, chain, k, _energy(lane, chain, terms, base, work), work, peaks)
 
 
 @entry

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from duelist.experiments.sweep.series import GRIDS, PAPER_ALPHA, Series, environment_text, paired_difference, select
-from duelist.plotting.panels import Draw, Names, Row, draw_growth, draw_mean, draw_median, log_axis, panel_figure
-from duelist.plotting.style import line_style
+from duelist.experiments.statistics import BANDS, BandKind, paired_difference
+from duelist.experiments.sweep.series import GRIDS, PAPER_ALPHA, Series, environment_text, select
+from duelist.plotting.panels import (
+    Draw,
+    Names,
+    Row,
+    draw_growth,
+    line_legend,
+    log_axis,
+    make_curve_drawing,
+    mark_legend,
+    panel_figure,
+)
+from duelist.plotting.style import figure_digest, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,21 +31,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure with its file name and what it shows."""
+    """A figure with its file name and what it shows. It is drawn when it is asked for.
+
+    Attributes:
+        name: of its files.
+        caption: what it shows, in words.
+        draw: makes it.
+        digest: of the data and the code behind it: an equal one means the same figure.
+    """
 
     name: str
     caption: str
-    figure: Figure
+    draw: Callable[[], Figure] = field(repr=False)
+    digest: str
+
+    @cached_property
+    def figure(self) -> Figure:
+        """The figure of matplotlib."""
+        return self.draw()
 
 
 def comparison_figures(
-    prefix: str, title: str, series: Sequence[Series], tuning: Sequence[Series], paper_values: Sequence[float]
+    prefix: str,
+    title: str,
+    series: Sequence[Series],
+    tuning: Sequence[Series],
+    paper_values: Sequence[float],
+    *,
+    band: BandKind = "sd",
 ) -> list[PaperFigure]:
     """FGTS against baselines: a row for each grid in which the baselines were tuned, a column for each environment."""
     everything = list(series)
     names = _number_names(_legend_name(one) for one in everything)
     rows = [
-        Row(GRIDS.get(grid, grid), _split_by_environment([one for one in everything if one.grid in ("", grid)]))
+        Row(_row_title(grid), _split_by_environment([one for one in everything if one.grid in ("", grid)]))
         for grid in _grids(everything)
     ]
     exact = _reference_label(everything)
@@ -41,16 +72,23 @@ def comparison_figures(
     def reference(one: Series) -> Series:
         return select(everything, label=exact, environment=one.environment)[0]
 
-    figures = _draw_five_ways(prefix, title, rows, reference, "FGTS (exact sampling)", _legend_name, names)
+    figures = _draw_five_ways(prefix, title, rows, (reference, "FGTS (exact sampling)"), _legend_name, names, band)
     if tuning:
         panels = [Row("", _split_by_environment(list(tuning)))]
         tuned = {name: number for name, number in names.items() if name in {_legend_name(one) for one in tuning}}
-        drawing = panel_figure(panels, make_tuning_drawing(paper_values), _legend_name, tuned)
-        figures.append(PaperFigure(f"{prefix}-tuning", _TUNING_CAPTION, drawing))
+        heading = f"Tuning: mean regret over {len(tuning[0].trials)} tuning instances by the value of the tuned parameter"
+
+        def draw_tuning() -> Figure:
+            legend = [*line_legend(tuned), *mark_legend(_tuning_marks(tuning, paper_values))]
+            draw = make_tuning_drawing(paper_values)
+            return panel_figure(panels, draw, _legend_name, tuned, title=heading, legend=legend)
+
+        digest = figure_digest(panels, heading, tuned, list(paper_values))
+        figures.append(PaperFigure(f"{prefix}-tuning", _TUNING_CAPTION, draw_tuning, digest))
     return figures
 
 
-def alpha_figures(prefix: str, title: str, series: Sequence[Series]) -> list[PaperFigure]:
+def alpha_figures(prefix: str, title: str, series: Sequence[Series], *, band: BandKind = "sd") -> list[PaperFigure]:
     """FGTS at every alpha: a row for each sampler, a column for each environment."""
     everything = list(series)
     rows = [
@@ -62,14 +100,14 @@ def alpha_figures(prefix: str, title: str, series: Sequence[Series]) -> list[Pap
         return select(everything, label=one.label, environment=one.environment, alpha=PAPER_ALPHA)[0]
 
     names = _number_names(_alpha_name(one) for one in everything)
-    return _draw_five_ways(prefix, title, rows, reference, f"alpha = {PAPER_ALPHA:g}", _alpha_name, names)
+    return _draw_five_ways(prefix, title, rows, (reference, f"alpha = {PAPER_ALPHA:g}"), _alpha_name, names, band)
 
 
-def sweep_figures(prefix: str, title: str, series: Sequence[Series]) -> list[PaperFigure]:
+def sweep_figures(prefix: str, title: str, series: Sequence[Series], *, band: BandKind = "sd") -> list[PaperFigure]:
     """Any other sweep: a row for each named grid, a column for each environment; differences are to the first policy."""
     everything = list(series)
     rows = [
-        Row(GRIDS.get(grid, grid), _split_by_environment([one for one in everything if one.grid in ("", grid)]))
+        Row(_row_title(grid), _split_by_environment([one for one in everything if one.grid in ("", grid)]))
         for grid in _grids(everything)
     ]
 
@@ -83,10 +121,10 @@ def sweep_figures(prefix: str, title: str, series: Sequence[Series]) -> list[Pap
         prefix,
         title or prefix,
         rows,
-        reference,
-        name_series(everything[0]),
+        (reference, name_series(everything[0])),
         name_series,
         _number_names(map(name_series, everything)),
+        band,
     )
 
 
@@ -94,31 +132,60 @@ def _draw_five_ways(
     prefix: str,
     title: str,
     rows: Sequence[Row],
-    reference: Callable[[Series], Series],
-    reference_name: str,
+    against_what: tuple[Callable[[Series], Series], str],
     name: Callable[[Series], str],
     names: Names,
+    band: BandKind,
 ) -> list[PaperFigure]:
-    """The same panels as mean, median, distribution, paired differences and growth."""
+    """The same panels as mean, median, distribution, paired differences to a reference with its name, and growth."""
+    reference, reference_name = against_what
     against = [Row(row.title, [(place, _without_reference(own, reference)) for place, own in row.panels]) for row in rows]
-    ways: list[tuple[str, str, Sequence[Row], Draw]] = [
-        ("mean", "Mean cumulative regret with the band of one standard deviation over trials.", rows, draw_mean),
-        ("median", "Median cumulative regret with the band from the 5 % to the 95 % quantile.", rows, draw_median),
-        ("final", _FINAL_CAPTION, rows, draw_finals),
-        ("paired", _PAIRED_CAPTION.format(reference_name), against, make_paired_drawing(reference, reference_name)),
-        ("growth", _GROWTH_CAPTION, rows, draw_growth),
+    paired = make_paired_drawing(reference, reference_name)
+    ways: list[tuple[str, str, str, Sequence[Row], Draw]] = [
+        ("mean", BANDS[band], _CURVE_CAPTION.format(BANDS[band]), rows, make_curve_drawing(band)),
+        ("median", BANDS["quantiles"], _CURVE_CAPTION.format(BANDS["quantiles"]), rows, make_curve_drawing("quantiles")),
+        ("final", "every trial after the last round", _FINAL_CAPTION, rows, draw_finals),
+        ("paired", f"difference to {reference_name}", _PAIRED_CAPTION.format(reference_name), against, paired),
+        ("growth", "mean, with the exponent of the second half", _GROWTH_CAPTION, rows, draw_growth),
     ]
+    trials = len(rows[0].panels[0][1][0].trials)
+    longest = max(len(name) for name in names)
     figures = []
-    for kind, caption, wanted, draw in ways:
+    for kind, heading, caption, wanted, draw in ways:
+        panels = partial(panel_figure, wanted, draw, name, names, title=f"{title}: {heading}, n = {trials} trials")
         if kind in ("final", "paired"):
-            longest = max(len(name) for name in names)
-            drawing = panel_figure(wanted, draw, name, names, labels=0.2 + 0.057 * longest, legend=False)
+            finish = partial(panels, labels=0.2 + 0.057 * longest)
         else:
-            drawing = panel_figure(wanted, draw, name, names)
-        figures.append(PaperFigure(f"{prefix}-{kind}", f"{title}. {caption}", drawing))
+            finish = partial(_with_lines, panels, names)
+        digest = figure_digest(rows, names, kind, title, heading)
+        figures.append(PaperFigure(f"{prefix}-{kind}", f"{title}, {trials} trials. {caption}", finish, digest))
     return figures
 
 
+def _with_lines(panels: Callable[..., Figure], names: Names) -> Figure:
+    """Panels with the lines in the legend, which needs matplotlib and so waits until the figure is drawn."""
+    return panels(legend=line_legend(names))
+
+
+def _row_title(grid: str) -> str:
+    return f"baselines tuned on\nthe {GRIDS.get(grid, f'grid {grid}')}" if grid else ""
+
+
+def _tuning_marks(tuning: Sequence[Series], paper_values: Sequence[float]) -> dict[str, tuple[str, bool]]:
+    """What the marks of the tuning figure mean, of those that are in it."""
+    shapes = {_tuning_mark(one): one for one in tuning}
+    words = {"o": "ridge 1, or the policy's own", "s": "ridge 0.001", "^": "ridge 0.001 in the covariance only"}
+    marks = {word: (shape, True) for shape, word in words.items() if shape in shapes}
+    if any(value not in paper_values for one in tuning for value in one.setting.values()):
+        marks |= {"in the paper's grid": ("o", True), "in the finer grid only": ("o", False)}
+    return marks
+
+
+def _tuning_mark(series: Series) -> str:
+    return "o" if _legend_name(series) == series.label else "^" if "covariance" in series.label else "s"
+
+
+_CURVE_CAPTION = "Cumulative regret: {}."
 _FINAL_CAPTION = (
     "Regret after the last round: every trial a dot, box from quartile to quartile, bar at the median, diamond at the mean."
 )
@@ -127,7 +194,7 @@ _PAIRED_CAPTION = (
     "(ticks). Right of zero, the reference did better. The axis is linear within 100 and logarithmic beyond."
 )
 _GROWTH_CAPTION = (
-    "Mean regret on logarithmic axes; the number at a line's end is the exponent fitted to its last nine tenths of rounds."
+    "Mean regret on logarithmic axes; the number at a line's end is the exponent fitted to the second half of its rounds."
 )
 _TUNING_CAPTION = (
     "What the tuned parameter costs on the tuning instances. Filled marks lie in the paper's grid, hollow ones only in the "
@@ -170,7 +237,7 @@ def draw_finals(axes: Axes, series: Sequence[Series], name: Callable[[Series], s
     """Every trial a dot, over a box from quartile to quartile with the median; the diamond is the mean."""
     for height, one in enumerate(reversed(series)):
         colour = line_style(names[name(one)]).colour
-        final = np.maximum(one.final, 1e-3)
+        final = np.maximum(one.final_regret, 1e-3)
         # A fixed zigzag keeps dots apart without a random number.
         jitter = 0.22 * np.sin(np.arange(len(final)) * 2.4)
         axes.plot(final, height + jitter, ".", color=colour, markersize=3.5, alpha=0.7, markeredgewidth=0)
@@ -212,13 +279,14 @@ def make_tuning_drawing(paper_values: Sequence[float]) -> Draw:
         for label in dict.fromkeys(one.label for one in series):
             own = sorted((one for one in series if one.label == label), key=lambda one: next(iter(one.setting.values())))
             line = line_style(names[name(own[0])])
-            mark = "o" if name(own[0]) == label else "^" if "covariance" in label else "s"
+            mark = _tuning_mark(own[0])
             values = [next(iter(one.setting.values())) for one in own]
-            means = [float(one.final.mean()) for one in own]
+            means = [float(one.final_regret.mean()) for one in own]
             axes.plot(values, means, color=line.colour, linestyle=line.dashes, linewidth=1.2)
-            for value, mean in zip(values, means, strict=True):
-                fill = line.colour if value in paper_values else "white"
-                axes.plot(value, mean, mark, color=line.colour, markersize=5, markerfacecolor=fill)
+            inside = np.isin(values, list(paper_values))
+            for which, fill in ((inside, line.colour), (~inside, "white")):
+                at = np.array(values)[which], np.array(means)[which]
+                axes.plot(*at, mark, color=line.colour, markersize=5, markerfacecolor=fill)
         log_axis(axes, "x")
         log_axis(axes, "y")
         axes.set_xlabel(" or ".join(dict.fromkeys(parameter for one in series for parameter in one.setting)), fontsize=8)

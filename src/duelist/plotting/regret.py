@@ -14,9 +14,11 @@ import numpy as np
 
 from duelist.core.errors import InvalidInputError
 from duelist.experiments.comparison import Comparison
-from duelist.experiments.run import Run, spread
+from duelist.experiments.records import class_name
+from duelist.experiments.run import Run
+from duelist.experiments.statistics import BANDS, BandKind, curve_band
 from duelist.plotting.style import Line, line_style, new_figure
-from duelist.typing import FloatArray, IntArray
+from duelist.typing import FloatArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,29 +36,33 @@ class Curve(NamedTuple):
 
     name: str
     line: Line
-    rounds: IntArray
+    rounds: Int32Array | IntArray
     middle: FloatArray
     low: FloatArray
     high: FloatArray
 
 
-def regret_figure(comparison: Comparison) -> Figure:
+def regret_figure(results: Comparison | Run, *, band: BandKind = "sd") -> Figure:
     """Draw the cumulative average regret of every run.
 
     Args:
-        comparison: runs over the same number of rounds.
+        results: a run, or several over the same number of rounds.
+        band: what is shaded around the means of up to five policies: "sd", "se", "bootstrap" or "quantiles", as in
+            `duelist.experiments.curve_band`. The median with its quantiles stands beside them.
 
     Returns:
         A matplotlib figure; see `duelist.plotting.style.save_figure`.
     """
+    comparison = Comparison({results.label: results}) if isinstance(results, Run) else results
     if not comparison.runs:
         raise InvalidInputError("a figure needs at least one run; got an empty comparison.")
-    return _draw_few(comparison) if len(comparison.runs) <= MOST_BANDS else _draw_many(comparison)
+    return _draw_few(comparison, band) if len(comparison.runs) <= MOST_BANDS else _draw_many(comparison)
 
 
-def _draw_few(comparison: Comparison) -> Figure:
-    trials, rounds = next(iter(comparison.runs.values())).regret.shape
-    means, medians = _curves(comparison)
+def _draw_few(comparison: Comparison, band: BandKind) -> Figure:
+    first = next(iter(comparison.runs.values()))
+    trials, rounds = len(first.trials), int(first.rounds[-1])
+    means, medians = _curves(comparison, band), _curves(comparison, "quantiles")
     finals = {curve.name: float(curve.middle[-1]) for curve in means}
     outside = {name: finals[name] for name in find_off_scale(finals)}
     figure = new_figure(9.0, 4.3)
@@ -67,8 +73,8 @@ def _draw_few(comparison: Comparison) -> Figure:
         _draw_bands(axes, curves)
         _style_axes(axes, rounds)
     _set_height(left, [curve for curve in (*means, *medians) if curve.name not in outside])
-    left.set_title(f"mean of {trials} trials, ± 1 sd" if trials > 1 else "one trial", fontsize=10)
-    right.set_title("median, 5 % to 95 %", fontsize=10)
+    left.set_title(f"{BANDS[band]}, n = {trials} trials" if trials > 1 else "one trial", fontsize=10)
+    right.set_title(BANDS["quantiles"], fontsize=10)
     left.set_ylabel("cumulative average regret")
     handles, names = left.get_legend_handles_labels()
     labels = [f"{name} (off scale: mean {outside[name]:,.0f})" if name in outside else name for name in names]
@@ -79,8 +85,9 @@ def _draw_few(comparison: Comparison) -> Figure:
 
 
 def _draw_many(comparison: Comparison) -> Figure:
-    trials, rounds = next(iter(comparison.runs.values())).regret.shape
-    means, _ = _curves(comparison)
+    first = next(iter(comparison.runs.values()))
+    trials, rounds = len(first.trials), int(first.rounds[-1])
+    means = _curves(comparison, "sd")
     finals = {curve.name: float(curve.middle[-1]) for curve in means}
     outside = find_off_scale(finals)
     figure = new_figure(10.5, 1.9 + 0.33 * max(len(means), 8))
@@ -105,7 +112,7 @@ def _title(comparison: Comparison) -> str:
     sizes = [
         f"{symbol} = {getattr(run.environment, name)}" for name, symbol in symbols.items() if hasattr(run.environment, name)
     ]
-    problem = type(run.environment).__name__ + (f" ({', '.join(sizes)})" if sizes else "")
+    problem = class_name(run.environment) + (f" ({', '.join(sizes)})" if sizes else "")
     return f"Regret on {problem}: lower is better"
 
 
@@ -123,19 +130,14 @@ def find_off_scale(finals: dict[str, float]) -> set[str]:
     return set(ordered[ratios.index(max(ratios)) + 1 :])
 
 
-def _curves(comparison: Comparison) -> tuple[list[Curve], list[Curve]]:
-    """The curves of the left panel and of the right one."""
-    means, medians = [], []
+def _curves(comparison: Comparison, band: BandKind) -> list[Curve]:
+    """The curves of a panel."""
+    curves = []
     for number, (name, run) in enumerate(comparison.runs.items()):
-        rounds = run.regret.shape[1]
-        at = np.unique(np.linspace(1, rounds, min(rounds, _POINTS)).round().astype(np.int64))
-        regret = run.regret[:, at - 1]
-        mean, sd = regret.mean(axis=0), spread(regret)
-        low, median, high = np.quantile(regret, [0.05, 0.5, 0.95], axis=0)
-        line = line_style(number)
-        means.append(Curve(name, line, at, mean, mean - sd, mean + sd))
-        medians.append(Curve(name, line, at, median, low, high))
-    return means, medians
+        kept = len(run.rounds)
+        at = np.unique(np.linspace(1, kept, min(kept, _POINTS)).round().astype(np.int64)) - 1
+        curves.append(Curve(name, line_style(number), run.rounds[at], *curve_band(run.regret[:, at], band)))
+    return curves
 
 
 def _draw_middles(axes: Axes, curves: list[Curve]) -> None:

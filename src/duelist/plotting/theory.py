@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from duelist.core.errors import InvalidInputError
-from duelist.experiments.run import spread
+from duelist.experiments.statistics import spread
 from duelist.experiments.theory import Decomposition, HardResult
 from duelist.plotting.style import line_style, new_figure
 from duelist.theory.ball_priors import BallPrior

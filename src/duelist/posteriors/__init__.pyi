@@ -6,6 +6,7 @@ from duelist.posteriors.linear import tilt_from as tilt_from
 from duelist.posteriors.priors import PRIORS as PRIORS
 from duelist.posteriors.priors import Gaussian as Gaussian
 from duelist.posteriors.priors import GaussianBall as GaussianBall
+from duelist.posteriors.priors import MultivariateNormal as MultivariateNormal
 from duelist.posteriors.priors import Prior as Prior
 from duelist.posteriors.priors import UniformBall as UniformBall
 from duelist.posteriors.rewards import RewardTerms as RewardTerms

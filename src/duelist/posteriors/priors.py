@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from duelist.core.checks import finite_number
+from duelist.core.checks import finite_array, finite_number
 from duelist.core.errors import ImproperPosteriorError, InvalidInputError
 from duelist.typing import FloatArray
 
@@ -121,6 +122,61 @@ class GaussianBall:
             if generator.random() < math.exp((dim - power) * math.log(t) - 0.5 * tightness * above_peak):
                 direction = generator.standard_normal(dim)
                 return np.asarray(direction * (t * self.radius / np.linalg.norm(direction)))
+
+
+@dataclass(frozen=True, eq=False)
+class MultivariateNormal:
+    """N(mean, covariance) on all of R^dim, for `sample_posterior`: yesterday's posterior as today's prior.
+
+    Args:
+        mean: (dim,).
+        covariance: (dim, dim) positive definite, or (dim,) the standard deviation of every coordinate.
+
+    Example:
+        >>> MultivariateNormal([0.5, -1.0], [2.0, 0.1]).factor.tolist()
+        [[2.0, 0.0], [0.0, 0.1]]
+    """
+
+    mean: npt.ArrayLike
+    covariance: npt.ArrayLike
+
+    def __post_init__(self) -> None:
+        mean = finite_array("mean", self.mean, "(dim,)", 1)
+        dim, shape = len(mean), np.shape(self.covariance)
+        if shape not in ((dim,), (dim, dim)):
+            raise InvalidInputError(
+                f"covariance must be ({dim}, {dim}), or ({dim},) standard deviations, for a mean of length {dim}; got {shape}."
+            )
+        spread = finite_array("covariance", self.covariance, "(dim, dim) or (dim,)", len(shape))
+        if len(shape) == 1 and not (spread > 0.0).all():
+            raise InvalidInputError(f"standard deviations must be above 0; got {spread.min():g}. Give one per coordinate.")
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "covariance", spread if len(shape) == 2 else np.diag(spread * spread))
+        if not np.allclose(self.covariance, np.transpose(self.covariance)):
+            raise InvalidInputError("covariance must be symmetric. Use (covariance + covariance.T) / 2.")
+        self.factor  # noqa: B018 - refuse what has no factor here, and not in the middle of a run
+
+    @property
+    def factor(self) -> FloatArray:
+        """(dim, dim) lower Cholesky factor L of the covariance: theta = mean + L u with u standard normal."""
+        try:
+            return np.linalg.cholesky(np.asarray(self.covariance))
+        except np.linalg.LinAlgError:
+            raise InvalidInputError(
+                "covariance must be positive definite: some direction has no variance. Add a small number to its diagonal."
+            ) from None
+
+    def sample(self, generator: np.random.Generator, dim: int) -> FloatArray:
+        """One exact draw, (dim,)."""
+        return np.asarray(np.asarray(self.mean) + self.factor @ generator.standard_normal(dim))
+
+    @property
+    def precision(self) -> float:
+        """Refused: policies know priors that are the same in every direction."""
+        raise InvalidInputError(
+            "MultivariateNormal is a prior of sample_posterior. A policy takes Gaussian(scale), UniformBall(radius) or "
+            "GaussianBall(scale, radius)."
+        )
 
 
 # Every prior by the name that files and the command line give it.

@@ -7,6 +7,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from duelist.experiments.records import latex_table
 from duelist.plotting.paper import PaperFigure
 from duelist.reports.tables import ReportTable
 
@@ -60,6 +61,16 @@ def markdown_report(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def latex_report(report: Report) -> str:
+    """Every table of the report for LaTeX, which needs the package `booktabs`."""
+    tables = [
+        latex_table(table.headings, table.rows, caption=table.title, note=table.note)
+        for section in report.sections
+        for table in section.tables
+    ]
+    return "\n\n".join([f"% Tables of: {report.title}. Needs \\usepackage{{booktabs}}.", *tables]) + "\n"
+
+
 def _html_table(table: ReportTable) -> str:
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in table.headings)
     body = "\n".join(
@@ -75,7 +86,7 @@ def _html_table(table: ReportTable) -> str:
 
 def _cell_class(cell: str) -> str:
     """The CSS class of a cell: numbers are aligned right, words left, and outcomes are bold."""
-    if cell.startswith("held"):
+    if cell.startswith(("held", "not decided")):
         return "held" if cell == "held" else "partly"
     if cell == "did not hold":
         return "not"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from duelist.experiments.families.problems import Contender, family_title
 from duelist.experiments.families.standings import (
@@ -19,11 +19,12 @@ from duelist.experiments.families.standings import (
     ratio,
     tail_regret,
 )
-from duelist.experiments.run import spread
+from duelist.experiments.statistics import paired_difference, standard_error, summary
 from duelist.experiments.sweep.runner import Results
-from duelist.experiments.sweep.series import Series, extract_series, paired_difference, summary
+from duelist.experiments.sweep.series import Series, extract_series
 from duelist.plotting.families import family_figure
 from duelist.plotting.paper import PaperFigure
+from duelist.plotting.style import figure_digest
 from duelist.reports.claims import Finding, Verdict
 from duelist.reports.document import Report, Section
 from duelist.reports.paper import Reproduction, settings_sections
@@ -60,7 +61,8 @@ def family_report(
     head = Section("Summary", [_instances(families, judged), *_summary(contests)])
     figures = []
     if any(family.rival is not None for family in families):
-        figures.append(PaperFigure("families", _CAPTION, family_figure(families)))
+        drawing = partial(family_figure, families)
+        figures.append(PaperFigure("families", _CAPTION, drawing, figure_digest(families)))
         tables = [contest_table(contests, families)] if contests else []
         tables.append(one_setting_table(families))
         head = Section("Summary", head.paragraphs, tables, figures)
@@ -258,7 +260,7 @@ def _mean(series: Series) -> str:
 
 
 def _error(series: Series) -> float:
-    return float(spread(series.final)) / math.sqrt(len(series.final))
+    return float(standard_error(series.final_regret))
 
 
 def ranking_table(label: str, families: Sequence[FamilyStandings], ranked: Sequence[RankedSetting]) -> ReportTable:

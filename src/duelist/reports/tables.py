@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from duelist.experiments.sweep.series import (
-    GRIDS,
-    Series,
-    environment_text,
-    growth_exponent,
-    paired_difference,
-    select,
-    summary,
-)
+from duelist.experiments.statistics import growth_exponent, paired_difference, summary
+from duelist.experiments.sweep.series import GRIDS, Series, environment_text, select
 from duelist.reports.claims import Verdict
 
 

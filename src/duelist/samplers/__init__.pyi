@@ -9,6 +9,7 @@ from duelist.samplers.curvature import refresh_curvature as refresh_curvature
 from duelist.samplers.curvature import unknown_curvature as unknown_curvature
 from duelist.samplers.diagnostics import Diagnostics as Diagnostics
 from duelist.samplers.diagnostics import PoorSamplingWarning as PoorSamplingWarning
+from duelist.samplers.diagnostics import PosteriorDraws as PosteriorDraws
 from duelist.samplers.diagnostics import diagnose as diagnose
 from duelist.samplers.generic_mala import GenericMALA as GenericMALA
 from duelist.samplers.generic_mala import GenericMALAState as GenericMALAState

@@ -8,18 +8,24 @@ coordinate and for the energy. They tell whether chains agree and how many indep
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
 
-from duelist.core.checks import finite_number
+from duelist.core.checks import finite_array, finite_number
+from duelist.core.errors import DuelistError, InvalidInputError
+from duelist.posteriors.priors import MultivariateNormal
 from duelist.typing import FloatArray
 
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 ACCEPTANCE_LIMIT = 0.1
+_SHOWN = 20  # coordinates that are printed
 EXCESS_LIMIT = 5.0  # nats beyond half the dimension, the share of a draw
 
 
@@ -98,13 +104,19 @@ class PosteriorDraws:
         diagnostics: how well the chains mixed.
         sampler: who drew them.
         exact: whether the sampler's draws have the posterior as their limit, and its chains passed the check against descents.
+        names: of the coordinates; their numbers where nobody named them.
     """
 
-    draws: FloatArray
-    energy: FloatArray
-    diagnostics: Diagnostics
+    draws: FloatArray = field(repr=False)
+    energy: FloatArray = field(repr=False)
+    diagnostics: Diagnostics = field(repr=False)
     sampler: str
     exact: bool
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            object.__setattr__(self, "names", tuple(map(str, range(self.draws.shape[2]))))
 
     @property
     def flat(self) -> FloatArray:
@@ -125,6 +137,86 @@ class PosteriorDraws:
         """(dim, 2) the central interval that holds each coordinate with probability `level`."""
         finite_number("level", level, above=0.0, at_most=1.0)
         return np.asarray(np.quantile(self.flat, [0.5 - level / 2, 0.5 + level / 2], axis=0).T)
+
+    def as_prior(self) -> MultivariateNormal:
+        """The Gaussian with the mean and covariance of these draws, to be the prior of the next table."""
+        return MultivariateNormal(self.mean, np.atleast_2d(np.cov(self.flat, rowvar=False)))
+
+    def predict(self, first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
+        """Posterior probability that the first candidate wins: the mean over draws of the logistic of <theta, first - second>.
+
+        Args:
+            first: (dim,) or (n, dim) features.
+            second: the same of the other candidates; one candidate may stand against many.
+
+        Returns:
+            One number, () or (n,).
+        """
+        contrasts = self._features("first", first) - self._features("second", second)
+        return np.asarray(expit(contrasts @ self.flat.T).mean(axis=-1))
+
+    def ranking(self, features: npt.ArrayLike) -> list[Ranked]:
+        """Candidates (n, dim) by posterior mean utility, best first, each with its 90 % interval and chance to be the best."""
+        utilities = self._features("features", features, ndim=2) @ self.flat.T
+        best = np.bincount(utilities.argmax(axis=0), minlength=len(utilities)) / utilities.shape[1]
+        low, high = np.quantile(utilities, [0.05, 0.95], axis=1)
+        means = utilities.mean(axis=1)
+        return [
+            Ranked(int(row), float(means[row]), float(low[row]), float(high[row]), float(best[row]))
+            for row in np.argsort(-means)
+        ]
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ has them: variable `theta` with the coordinate `feature`, and the energy among the statistics."""
+        if importlib.util.find_spec("arviz_base") is None:
+            raise MissingArvizError('to_arviz needs arviz-base, which is not installed. Run: pip install "duelist[arviz]"')
+        return importlib.import_module("arviz_base").from_dict(
+            {"posterior": {"theta": self.draws}, "sample_stats": {"energy": self.energy}},
+            dims={"theta": ["feature"]},
+            coords={"feature": list(self.names)},
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """(chains, draws, dim), for NumPy."""
+        return np.array(self.draws, dtype=dtype) if copy is not False else np.asarray(self.draws, dtype=dtype)
+
+    def __str__(self) -> str:
+        found = self.diagnostics
+        chains, draws, _ = self.draws.shape
+        columns = (self.mean, self.sd, *self.interval(0.9).T, found.rhat, found.ess_bulk, found.ess_tail)
+        cells = [["theta", "mean", "sd", "5 %", "95 %", "R-hat", "ESS bulk", "ESS tail"]]
+        for name, *numbers in zip(self.names, *columns, strict=True):
+            cells.append([name, *(f"{x:.3f}" for x in numbers[:5]), *(f"{x:.0f}" for x in numbers[5:])])
+        hidden = len(cells) - 1 - _SHOWN
+        shown = cells if hidden <= 0 else cells[: _SHOWN + 1]
+        widths = [max(len(row[i]) for row in shown) for i in range(len(shown[0]))]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in shown]
+        more = [f"... and {hidden} more coordinates"] if hidden > 0 else []
+        trust = "; ".join(found.complaints) or "the diagnostics have nothing to complain of"
+        kind = "exact" if self.exact else "approximate"
+        return "\n".join([f"{chains} chains of {draws} draws by {self.sampler!r} ({kind}); {trust}", *lines, *more])
+
+    def _features(self, name: str, features: npt.ArrayLike, ndim: int | None = None) -> FloatArray:
+        array = finite_array(name, features, "(dim,) or (n, dim)", np.ndim(features) if ndim is None else ndim)
+        if array.ndim not in (1, 2) or array.shape[-1] != self.draws.shape[2]:
+            raise InvalidInputError(
+                f"{name} must be features of length {self.draws.shape[2]}, (dim,) or (n, dim); got {array.shape}."
+            )
+        return array
+
+
+class Ranked(NamedTuple):
+    """A candidate in a ranking: its row, mean utility with a 90 % interval, and probability to be the best."""
+
+    row: int
+    mean: float
+    low: float
+    high: float
+    probability_best: float
+
+
+class MissingArvizError(DuelistError, ImportError):
+    """ArviZ was asked for, and is not installed."""
 
 
 def diagnose(draws: FloatArray, energy: FloatArray, acceptance: FloatArray) -> Diagnostics:

@@ -5,7 +5,9 @@ The potential is the one of FGTS.CDB, term by term, so a table of duels and thei
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +17,12 @@ from duelist.core.errors import InvalidInputError
 from duelist.history.statistics import Statistics
 from duelist.kernels.potential import Tilt
 from duelist.posteriors.linear import LinearPotential, finite_tilt, likelihood_from
-from duelist.posteriors.priors import Gaussian, Prior, check_prior
+from duelist.posteriors.priors import Gaussian, MultivariateNormal, Prior, check_prior
 from duelist.posteriors.table import TablePotential, table_loss
 from duelist.samplers.base import Sampler
 from duelist.samplers.chains import run_chains
 from duelist.samplers.curvature import Curvature, curvature_of_table
-from duelist.samplers.diagnostics import PosteriorDraws, warn_if_poor
+from duelist.samplers.diagnostics import PosteriorDraws, diagnose, warn_if_poor
 from duelist.samplers.mala import MALA
 from duelist.samplers.peaks import excess_energy
 from duelist.samplers.registry import sampler_named
@@ -49,7 +51,7 @@ def sample_posterior(
     contrasts: npt.ArrayLike,
     outcomes: npt.ArrayLike,
     *,
-    prior: Prior = Gaussian(),  # noqa: B008 - frozen
+    prior: Prior | MultivariateNormal = Gaussian(),  # noqa: B008 - frozen
     eta: float = 1.0,
     feel_good: FeelGood | None = None,
     sampler: str | Sampler = "mala",
@@ -58,6 +60,7 @@ def sample_posterior(
     warmup: int = 200,
     max_thin: int = 32,
     seed: int = 0,
+    names: Sequence[str] | None = None,
 ) -> PosteriorDraws:
     """Draw from the posterior of theta given a table of comparisons.
 
@@ -67,7 +70,8 @@ def sample_posterior(
         contrasts: (n, dim) features of the first candidate minus features of the second, one row per comparison.
         outcomes: (n,) +1 where the first won and -1 where it lost; or (n, 2) counts [wins, losses] of the first, and
             row i then stands for wins + losses comparisons, also in the Feel-Good term. A tie is half a win and half a loss.
-        prior: `Gaussian`, `UniformBall` or `GaussianBall`.
+        prior: `Gaussian`, `UniformBall`, `GaussianBall`, or `MultivariateNormal(mean, covariance)`, such as `as_prior()` of
+            an earlier result.
         eta: temper of the likelihood; 1 is Bayes.
         feel_good: the Feel-Good tilt, or None.
         sampler: a name (see the registry) or a sampler object. "mala" is exact.
@@ -77,6 +81,7 @@ def sample_posterior(
         max_thin: where chains mix slowly, as on a ball in high dimension or with a strong tilt, an exact sampler takes up to
             this many times its `steps` between two draws; 1 for never more than its `steps`.
         seed: names all random numbers.
+        names: of the coordinates of theta, for tables and `to_arviz`; numbers without them.
 
     Warns:
         PoorSamplingWarning: when R-hat, effective sample sizes or acceptance say that the draws should not be used.
@@ -89,7 +94,8 @@ def sample_posterior(
 
     Reference: the posterior of FGTS.CDB is Algorithm 1 of Li, Zhao & Gu.
     """
-    check_prior(prior)
+    if not isinstance(prior, MultivariateNormal):
+        check_prior(prior)
     table = _checked_contrasts(contrasts)
     wins, losses = _checked_outcomes(outcomes, len(table))
     finite_number("eta", eta, above=0.0)
@@ -98,10 +104,17 @@ def sample_posterior(
     whole_number("warmup", warmup, at_least=0)
     whole_number("max_thin", max_thin, at_least=1)
     engine = sampler_named(sampler) if isinstance(sampler, str) else sampler
-    statistics = _statistics(table, wins, losses)
-    likelihood = likelihood_from(statistics, np.array([float(eta)]))
     dim, observations = table.shape[1], int((wins + losses).sum())
-    tilt = None if feel_good is None else _checked_tilt(feel_good, wins + losses, dim)
+    labels = _checked_names(names, dim)
+    whitening = None
+    if isinstance(prior, MultivariateNormal):
+        whitening, prior = _checked_whitening(prior, dim), Gaussian()
+        table = table @ whitening.factor
+    statistics = _statistics(table, wins, losses)
+    if whitening is not None:
+        statistics = _lean(statistics, whitening.pull / eta)
+    likelihood = likelihood_from(statistics, np.array([float(eta)]))
+    tilt = None if feel_good is None else _checked_tilt(feel_good, wins + losses, dim, whitening)
     potential = LinearPotential(prior, likelihood, tilt, chains=1, observations=observations)
     loss = table_loss(statistics, float(eta))
     shape = curvature_of_table(loss, potential)
@@ -111,10 +124,65 @@ def sample_posterior(
     if tilt is not None:
         excess = np.median(run.energy, axis=1).max() - _lowest(potential, shape)
         run = run._replace(diagnostics=replace(run.diagnostics, nats_above_best=float(excess)))
+    if whitening is not None:
+        path = run.draws @ whitening.factor.T
+        found = diagnose(path, run.energy, run.diagnostics.acceptance)
+        run = run._replace(draws=path, diagnostics=replace(found, nats_above_best=run.diagnostics.nats_above_best))
     warn_if_poor(run.diagnostics, "Ask for more draws or a longer warm-up, or take another sampler.", stacklevel=2)
     name = sampler if isinstance(sampler, str) else type(sampler).__name__
     exact = engine.exact and run.diagnostics.converged
-    return PosteriorDraws(draws=run.draws, energy=run.energy, diagnostics=run.diagnostics, sampler=name, exact=exact)
+    return PosteriorDraws(
+        draws=run.draws, energy=run.energy, diagnostics=run.diagnostics, sampler=name, exact=exact, names=labels
+    )
+
+
+class Whitening(NamedTuple):
+    """theta = L u: what makes a Gaussian prior with a mean and a covariance standard normal.
+
+    With covariance L L^T, -log N(theta; mean, L L^T) = |u|^2 / 2 - <u, L^-1 mean> + constant: a standard normal prior on u and
+    a linear pull.
+
+    Attributes:
+        factor: (dim, dim) L.
+        pull: (dim,) L^-1 mean.
+    """
+
+    factor: FloatArray
+    pull: FloatArray
+
+
+def _checked_whitening(prior: MultivariateNormal, dim: int) -> Whitening:
+    if len(np.asarray(prior.mean)) != dim:
+        raise InvalidInputError(
+            f"the prior's mean must have the length of a contrast, {dim}; got {len(np.asarray(prior.mean))}."
+        )
+    return Whitening(prior.factor, np.linalg.solve(prior.factor, np.asarray(prior.mean)))
+
+
+def _lean(statistics: Statistics, pull: FloatArray) -> Statistics:
+    """The statistics with -<u, pull> in their log loss.
+
+    A contrast that was shown n times and lost l times has the loss n log(1 + e^-u) + l u. Shown never and lost -1 times it is
+    the linear term -u, which every sampler then takes for data.
+    """
+    strength = float(np.linalg.norm(pull))
+    if strength == 0.0:
+        return statistics
+    return statistics._replace(
+        contrasts=np.concatenate([statistics.contrasts, (pull / strength)[None, :, None]], axis=2),
+        totals=np.concatenate([statistics.totals, [[0.0]]], axis=1),
+        losses=np.concatenate([statistics.losses, [[-strength]]], axis=1),
+        n_rows=statistics.n_rows + 1,
+    )
+
+
+def _checked_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
+    found = tuple(map(str, range(dim) if names is None else names))
+    if len(found) != dim or len(set(found)) != dim:
+        raise InvalidInputError(
+            f"names must be {dim} different ones, one per coordinate; got {len(found)}: {', '.join(found)}."
+        )
+    return found
 
 
 def _lowest(potential: LinearPotential, shape: Curvature) -> float:
@@ -183,7 +251,7 @@ def _statistics(table: FloatArray, wins: FloatArray, losses: FloatArray) -> Stat
     return Statistics(columns, totals[None], lost[None], np.array([len(distinct)], dtype=np.int64), *nothing)
 
 
-def _checked_tilt(feel_good: FeelGood, counts: FloatArray, dim: int) -> Tilt:
+def _checked_tilt(feel_good: FeelGood, counts: FloatArray, dim: int, whitening: Whitening | None) -> Tilt:
     n = len(counts)
     mu = finite_number("mu", feel_good.mu, at_least=0.0)
     adversaries = finite_array("adversaries", feel_good.adversaries, "(n, dim)", 2)
@@ -207,5 +275,7 @@ def _checked_tilt(feel_good: FeelGood, counts: FloatArray, dim: int) -> Tilt:
         repeats = np.bincount(inverse.reshape(-1), weights=counts, minlength=len(flat))
     if sets.shape[1] < 1 or sets.shape[2] != dim:
         raise InvalidInputError(f"action_sets must hold arms of dimension {dim}, at least one per set; got {shape}.")
+    if whitening is not None:
+        sets, adversaries = sets @ whitening.factor, adversaries @ whitening.factor
     columns = np.ascontiguousarray(sets.transpose(0, 2, 1))[None]
     return finite_tilt(columns, repeats, (counts @ adversaries)[None, None], np.array([mu]))

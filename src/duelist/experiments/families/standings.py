@@ -191,12 +191,12 @@ def compare_with_rivals(contender: Contender, families: Sequence[FamilyStandings
 
 def mean_regret(series: Series) -> float:
     """Mean final regret."""
-    return float(series.final.mean())
+    return float(series.final_regret.mean())
 
 
 def tail_regret(series: Series) -> float:
     """95 % quantile of final regret."""
-    return float(np.quantile(series.final, 0.95))
+    return float(np.quantile(series.final_regret, 0.95))
 
 
 def ratio(above: float, below: float) -> float:

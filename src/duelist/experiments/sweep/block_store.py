@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.core.files import UNFINISHED, write_whole
-from duelist.experiments.sweep.blocks import Block, kept_rounds, play
+from duelist.experiments.records import INFO, kept_rounds
+from duelist.experiments.sweep.blocks import Block, play
 from duelist.experiments.sweep.code_digest import code_digest
 
 _BLOCK, _CODE, _SECONDS = b"duelist.block", b"duelist.code", b"duelist.seconds"
@@ -38,7 +39,9 @@ def compute_block(text: str, tick: Callable[[int], None]) -> bytes:
         "final_weak_regret": run.weak_regret[:, -1],
         "final_yue_regret": run.yue_regret[:, -1],
         "regret": _lists(run.regret[:, rounds - 1]),
-        **{f"info_{name}": np.asarray(values, dtype=np.float64) for name, values in sorted(run.info.items())},
+        "weak_regret": _lists(run.weak_regret[:, rounds - 1]),
+        "yue_regret": _lists(run.yue_regret[:, rounds - 1]),
+        **{f"{INFO}{name}": np.asarray(values, dtype=np.float64) for name, values in sorted(run.info.items())},
     }
     seconds = f"{time.thread_time() - started:.3f}"
     metadata = {_BLOCK: text.encode(), _CODE: block_digest(block).encode(), _SECONDS: seconds.encode()}

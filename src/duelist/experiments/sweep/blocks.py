@@ -21,7 +21,6 @@ from duelist.core.lanes import may_be_lanes
 from duelist.core.references import Files, source_of
 from duelist.environments.registry import environment_class
 from duelist.experiments.run import Run
-from duelist.experiments.run import kept_rounds as kept_rounds
 from duelist.experiments.simulation import simulate
 from duelist.experiments.sweep.parameters import build, named_environments, parameter_hints
 from duelist.experiments.sweep.policy_spec import PolicySpec

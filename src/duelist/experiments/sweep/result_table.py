@@ -1,4 +1,4 @@
-"""The result table: one row per run, one column per parameter, the thinned regret curve as a list.
+"""The result table: one row per run, one column per parameter, the thinned regret curves as lists; see `records.COLUMNS`.
 
 Rows are in the order of the spec, and nothing in the table depends on when, where or in how many pieces it was computed.
 """
@@ -12,14 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from duelist.environments.registry import environment_class
-from duelist.experiments.sweep.blocks import Cell, kept_rounds
+from duelist.experiments.records import ENVIRONMENT, INFO, POLICY, kept_rounds, plain_value, setting_text
+from duelist.experiments.sweep.blocks import Cell
 from duelist.experiments.sweep.parameters import build, list_parameters
 from duelist.experiments.sweep.spec import Spec, canonical_json
 from duelist.policies.registry import policy_class
 from duelist.version import __version__
-
-# Parameters by prefix, so that an environment and a policy may both have one of the same name.
-ENVIRONMENT, POLICY, INFO = "env_", "policy_", "info_"
 
 
 def result_table(spec: Spec, cells: Iterable[tuple[Cell, pa.Table]]) -> pa.Table:
@@ -74,6 +72,7 @@ def _piece(
     points = np.repeat(np.arange(len(cell.points)), len(cell.trials))
     policy = spec.policies[cell.policy]
     rounds = kept_rounds(spec.rounds, spec.thin)
+    settings = [setting_text({k: plain_value(v) for k, v in {**cell.shared, **point}.items()}) for point in cell.points]
     chosen_in = cell.chosen_in or ("",) * len(cell.points)
     columns: dict[str, pa.Array] = {
         "experiment": pa.repeat(spec.name, n),
@@ -81,6 +80,7 @@ def _piece(
         "environment": pa.repeat(spec.environment.kind, n),
         "policy": pa.repeat(policy.policy, n),
         "label": pa.repeat(policy.label, n),
+        "setting": pa.array([settings[point] for point in points], pa.string()),
         "chosen_in": pa.array([chosen_in[point] for point in points]),
     }
     for name, type_ in types.items():
@@ -95,6 +95,7 @@ def _piece(
         "final_yue_regret": part.column("final_yue_regret"),
         "round": pa.array([rounds] * n, pa.list_(pa.int32())),
         "regret": part.column("regret"),
+        **{name: part.column(name) for name in ("weak_regret", "yue_regret")},
     }
     for name in infos:
         columns[name] = part.column(name) if name in part.column_names else pa.nulls(n, pa.float64())

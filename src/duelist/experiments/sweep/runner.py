@@ -15,7 +15,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +29,7 @@ from duelist.core.checks import whole_number
 from duelist.core.errors import DuelistError, InvalidInputError
 from duelist.core.files import write_whole
 from duelist.experiments.progress import SweepDisplay, sweep_display
+from duelist.experiments.records import ENVIRONMENT, Backend, make_frame
 from duelist.experiments.sweep.block_store import (
     BlockStore,
     compute_block,
@@ -69,6 +70,7 @@ class Results:
         reused: blocks found finished.
         seconds: wall time of this call.
         block_seconds: processor time that computing all blocks took, in this call and in earlier ones.
+        policy_seconds: the same for each label. It is not in the table, which does not depend on the machine.
     """
 
     spec: Spec
@@ -80,6 +82,32 @@ class Results:
     reused: int
     seconds: float
     block_seconds: float
+    policy_seconds: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """The table as a data frame of pandas or polars; the columns are those of `duelist.experiments.COLUMNS`."""
+        return make_frame({name: self.table.column(name).to_pylist() for name in self.table.column_names}, backend)
+
+    def curves(self, backend: Backend | None = None) -> Any:
+        """Regret over the kept rounds, tidy: one row per run, round and kind of regret."""
+        kinds = {"average": "regret", "weak": "weak_regret", "yue": "yue_regret"}
+        kept = {kind: name for kind, name in kinds.items() if name in self.table.column_names}
+        shared = {
+            name: self.table.column(name).to_numpy(zero_copy_only=False)
+            for name in ("label", "policy", "setting", "stage", "seed", "trial")
+            if name in self.table.column_names
+        } | {
+            name: self.table.column(name).to_numpy(zero_copy_only=False)
+            for name in self.table.column_names
+            if name.startswith(ENVIRONMENT)
+        }
+        rounds = self.table.column("round").combine_chunks()
+        lengths = np.tile(rounds.value_lengths().to_numpy(), len(kept))
+        columns = {name: np.repeat(np.tile(values, len(kept)), lengths) for name, values in shared.items()}
+        columns["round"] = np.tile(rounds.flatten().to_numpy(), len(kept))
+        columns["kind"] = np.repeat(np.repeat(list(kept), self.table.num_rows), lengths)
+        curves = [self.table.column(name).combine_chunks().flatten().to_numpy() for name in kept.values()]
+        return make_frame(columns | {"regret": np.concatenate(curves)}, backend)
 
 
 def run_spec(
@@ -118,7 +146,8 @@ def run_spec(
         computed=sweep.computed,
         reused=sweep.reused,
         seconds=time.perf_counter() - started,
-        block_seconds=sweep.block_seconds,
+        block_seconds=sum(sweep.policy_seconds.values()),
+        policy_seconds=sweep.policy_seconds,
     )
 
 
@@ -147,7 +176,7 @@ class _Sweep:
         self.jobs = [self._job(cell) for cell in first_cells(spec)]
         self.failures: list[Failure] = []
         self.computed = self.reused = 0
-        self.block_seconds = 0.0
+        self.policy_seconds: dict[str, float] = {}
         self._waiting: dict[Future[bytes], tuple[_Job, int]] = {}
         self._disk_failed = False
 
@@ -155,6 +184,7 @@ class _Sweep:
         # Tuning first: the tests of the tuned policies wait for it.
         for job in sorted(self.jobs, key=lambda job: job.cell.stage != "tune"):
             self._begin(job, submit, display)
+        display.expect(self._untested)
         while self._waiting:
             done, _ = wait(self._waiting, return_when=FIRST_COMPLETED)
             for future in done:
@@ -165,6 +195,12 @@ class _Sweep:
                     self._abandon()
                     return
                 self._follow(job, submit, display)
+                display.expect(self._untested)
+
+    @property
+    def _untested(self) -> int:
+        """Tuned policies whose tests have not begun."""
+        return sum(job.cell.stage == "tune" and job.test is None for job in self.jobs)
 
     def finished_cells(self) -> Iterator[tuple[Cell, pa.Table]]:
         """Complete cells in the order of the spec, a test after its tuning."""
@@ -182,7 +218,7 @@ class _Sweep:
             if part is not None:
                 job.parts[index] = part
                 self.reused += 1
-                self.block_seconds += processor_seconds(part)
+                self._count(job, part)
             else:
                 self._waiting[submit(block.text, display.add(block.text, block.title, block.steps))] = (job, index)
         self._follow(job, submit, display)
@@ -211,7 +247,11 @@ class _Sweep:
             self.failures.append(Failure(block.title, f"the worker returned a bad file: {error}"))
         else:
             self.computed += 1
-            self.block_seconds += processor_seconds(job.parts[index])
+            self._count(job, job.parts[index])
+
+    def _count(self, job: _Job, part: pa.Table) -> None:
+        label = self.spec.policies[job.cell.policy].label
+        self.policy_seconds[label] = self.policy_seconds.get(label, 0.0) + processor_seconds(part)
 
     def _abandon(self) -> None:
         """Stop, and keep what is written: a disk that refused one block will refuse the next."""

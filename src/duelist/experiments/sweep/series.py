@@ -1,23 +1,14 @@
-"""Series: the runs of one policy at one setting in one environment, cut out of a result table, and numbers about them.
-
-Summaries, paired differences and growth exponents come with their uncertainty. Intervals are 95 %. Bootstraps resample trials
-with a fixed generator, so that the same table gives the same report.
-"""
+"""Series: the runs of one policy at one setting in one environment, cut out of a result table."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy import stats
 
-from duelist.core.errors import InvalidInputError
-from duelist.experiments.run import spread
-from duelist.experiments.sweep.result_table import ENVIRONMENT, POLICY
+from duelist.experiments.records import ENVIRONMENT, POLICY
 from duelist.experiments.sweep.spec import PolicySpec, Spec
 from duelist.typing import FloatArray
 
@@ -48,8 +39,8 @@ class Series:
         trials: (n,) trial numbers.
         rounds: (points,) round numbers of the curve.
         regret: (n, points) cumulative average regret.
-        final: (n,) the same after the last round.
-        weak: (n,) final regret of the better of the two arms.
+        final_regret: (n,) the same after the last round.
+        final_weak_regret: (n,) final regret of the better of the two arms.
         not_converged: runs whose chains stood far above a point that descents from other starts found.
     """
 
@@ -62,9 +53,14 @@ class Series:
     trials: tuple[int, ...]
     rounds: FloatArray = field(repr=False)
     regret: FloatArray = field(repr=False)
-    final: FloatArray = field(repr=False)
-    weak: FloatArray = field(repr=False)
+    final_regret: FloatArray = field(repr=False)
+    final_weak_regret: FloatArray = field(repr=False)
     not_converged: int = 0
+
+    @property
+    def instances(self) -> tuple[Any, ...]:
+        """What names the instances and their noise: series of one table with equal ones can be compared trial by trial."""
+        return tuple(self.environment.items()), self.trials
 
     @property
     def title(self) -> str:
@@ -97,7 +93,11 @@ def extract_series(spec: Spec, table: pa.Table, stage: str = "test") -> list[Ser
     policies = {policy.label: policy for policy in spec.policies}
     settings = {label: [*policy.grid, *policy.tune] for label, policy in policies.items()}
     spelled = {label: _spelled_values(policy) for label, policy in policies.items()}
-    columns = {name: table.column(name).to_pylist() for name in table.column_names if not name.startswith(("round", "regret"))}
+    columns = {
+        name: table.column(name).to_pylist()
+        for name in table.column_names
+        if not name.startswith(("round", "regret", "weak_regret", "yue_regret"))
+    }
     for row in range(table.num_rows):
         if columns["stage"][row] != stage:
             continue
@@ -124,8 +124,8 @@ def extract_series(spec: Spec, table: pa.Table, stage: str = "test") -> list[Ser
             trials=tuple(columns["trial"][row] for row in rows),
             rounds=rounds,
             regret=curves[rows],
-            final=final[rows],
-            weak=weak[rows],
+            final_regret=final[rows],
+            final_weak_regret=weak[rows],
             not_converged=int((converged[rows] == 0.0).sum()) if "exact" in label else 0,
         )
         for (place, label, grid, setting), rows in groups.items()
@@ -155,97 +155,3 @@ def _varied_environment(spec: Spec) -> list[str]:
 def environment_text(environment: dict[str, Any]) -> str:
     """Write the parameters of an environment as text, such as "d = 10"."""
     return ", ".join(f"{'d' if name == 'dim' else name} = {value}" for name, value in environment.items()) or "the environment"
-
-
-RESAMPLES = 4000
-_LEVEL = 0.95
-
-
-class Summary(NamedTuple):
-    """Final regret over trials. `sd` is that of the trials, not of the mean."""
-
-    mean: float
-    sd: float
-    median: float
-    q05: float
-    q95: float
-    weak: float
-
-
-class Interval(NamedTuple):
-    """An estimate and its 95 % interval."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-class Difference(NamedTuple):
-    """Mean of trial-by-trial differences, with the t interval and the bootstrap interval."""
-
-    t: Interval
-    bootstrap: Interval
-
-
-def summary(series: Series) -> Summary:
-    """Mean, standard deviation, median, 5 % and 95 % quantiles, and mean weak regret."""
-    low, median, high = np.quantile(series.final, [0.05, 0.5, 0.95])
-    sd = float(spread(series.final))
-    return Summary(float(series.final.mean()), sd, float(median), float(low), float(high), float(series.weak.mean()))
-
-
-def paired_difference(a: Series, b: Series) -> Difference:
-    """Final regret of `a` minus that of `b` on the same instances: below zero, `a` did better.
-
-    Pairing removes what the instances have in common: an instance that is hard for one policy is hard for the other.
-    """
-    if a.trials != b.trials or a.environment != b.environment:
-        raise InvalidInputError(f"{a.label} and {b.label} did not play the same instances, so they cannot be paired.")
-    difference = a.final - b.final
-    n, mean = len(difference), float(difference.mean())
-    if n < 2:
-        nothing_known = Interval(mean, -math.inf, math.inf)
-        return Difference(nothing_known, nothing_known)
-    half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1)) * float(spread(difference)) / math.sqrt(n)
-    means = difference[_resamples(n)].mean(axis=1)
-    return Difference(Interval(mean, mean - half, mean + half), _interval(mean, means))
-
-
-def growth_exponent(series: Series) -> Interval:
-    """Slope b of log mean regret = a + b log t by least squares over the last nine tenths of the rounds.
-
-    1/2 is the rate of the paper's bounds, 1 is linear, 0 is bounded. The first tenth is left out: there every policy
-    explores and pays about the same each round.
-    """
-    late = series.rounds >= series.rounds[-1] / 10
-    log_t = np.log(series.rounds[late])
-    centred = log_t - log_t.mean()
-    curves = series.regret[:, late]
-
-    def slope(mean_regret: FloatArray) -> FloatArray:
-        # Regret of zero has no logarithm; it is far below one duel's regret and does not occur past the first rounds.
-        return np.asarray(np.log(np.maximum(mean_regret, 1e-12)) @ centred / (centred @ centred))
-
-    if len(log_t) < 2:
-        return Interval(math.nan, -math.inf, math.inf)
-    slopes = slope(np.array([curves[rows].mean(axis=0) for rows in _resamples(len(curves))[:1000]]))
-    return _interval(float(slope(curves.mean(axis=0))), slopes)
-
-
-def share_with_smallest_spread(one: Series, others: Sequence[Series]) -> float:
-    """Share of bootstrap resamples of the trials in which `one` has a smaller standard deviation than all others."""
-    n = len(one.final)
-    if n < 2 or not others:
-        return math.nan
-    rows = _resamples(n)
-    smallest = np.min([other.final[rows].std(axis=1, ddof=1) for other in others], axis=0)
-    return float((one.final[rows].std(axis=1, ddof=1) < smallest).mean())
-
-
-def _resamples(n: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    return np.random.default_rng(0).integers(0, n, size=(RESAMPLES, n))
-
-
-def _interval(estimate: float, resampled: FloatArray) -> Interval:
-    low, high = np.quantile(resampled, [0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2])
-    return Interval(estimate, float(low), float(high))
