@@ -142,9 +142,6 @@ class _Results:
     def columns(self) -> dict[str, Any]:
         """The columns under their names in `Run`."""
         return {
-            "regret": self.regrets["average"],
-            "weak_regret": self.regrets["weak"],
-            "yue_regret": self.regrets["yue"],
             "regrets": self.regrets,
             "rounds": self.kept,
             "first": self.first,
