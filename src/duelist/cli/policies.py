@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from duelist.policies.codec import parameter_fields
-from duelist.policies.registry import POLICIES, plays_slates, policy_class
+from duelist.policies.registry import POLICIES, policy_class
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*)$")
 
@@ -72,9 +72,7 @@ def _overview() -> Table:
 
 
 def _restriction(policy: type[Any]) -> str:
-    """What `duelist run` needs to play it, or that it cannot."""
-    if plays_slates(policy):
-        return " Plays slates: use it from Python, with simulate_slates."
+    """What it needs to play."""
     return f" Needs pip install 'duelist[{policy.extra}]'." if policy.extra else ""
 
 

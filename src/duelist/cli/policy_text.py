@@ -10,7 +10,7 @@ from duelist.core.checks import one_of
 from duelist.core.errors import DuelistError, InvalidInputError
 from duelist.policies.base import Policy
 from duelist.policies.codec import KIND, PARTS, parameter_fields, policy_from_mapping
-from duelist.policies.registry import duel_policies, policy_class, require_pairs
+from duelist.policies.registry import duel_policies, policy_class
 from duelist.posteriors.priors import PRIORS
 from duelist.preferences.ties import TIE_MODELS
 from duelist.rewards.models import REWARDS
@@ -51,7 +51,6 @@ def parse_policy(spec: str) -> tuple[str, Policy[Any]]:
     """
     name, _, text = spec.partition(":")
     chosen = policy_class(name.strip())
-    require_pairs(chosen)
     positional, named = _arguments(text)
     if positional:
         raise InvalidInputError(f"parameters of a policy are written name=value; got {positional[0]!r} in {spec!r}.")

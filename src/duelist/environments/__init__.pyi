@@ -6,4 +6,3 @@ from duelist.environments.listed import ListedDuels as ListedDuels
 from duelist.environments.nonlinear import NetworkDuels as NetworkDuels
 from duelist.environments.nonlinear import QuadraticDuels as QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS as ENVIRONMENTS
-from duelist.environments.slates import LinearSlates as LinearSlates

@@ -38,6 +38,9 @@ class Run:
         outcomes: (trials, rounds) +1 where the first won, -1 where it lost.
         info: numbers about the policy at the end, each (trials,).
         seconds: wall time, set-up included.
+        slates: (trials, rounds, choices) rows shown, where the policy shows slates; `first` and `second` are then its first two
+            places, and an outcome says which of those came before the other. Regret is the mean over what was shown.
+        rankings: (trials, rounds, choices) places in the slate, best first; a policy that learns from winners reads the first.
     """
 
     policy: Any
@@ -52,6 +55,13 @@ class Run:
     outcomes: npt.NDArray[np.int8] = field(repr=False)
     info: dict[str, FloatArray] = field(repr=False)
     seconds: float
+    slates: npt.NDArray[np.int32] | None = field(default=None, repr=False)
+    rankings: npt.NDArray[np.int32] | None = field(default=None, repr=False)
+
+    @property
+    def chosen(self) -> npt.NDArray[np.int32]:
+        """(trials, rounds, choices) rows shown: two in a duel."""
+        return np.stack([self.first, self.second], axis=2) if self.slates is None else self.slates
 
     @property
     def final_regret(self) -> FloatArray:

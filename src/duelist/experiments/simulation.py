@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from itertools import pairwise
@@ -24,8 +24,9 @@ from duelist.core.streams import Streams
 from duelist.environments.base import Environment
 from duelist.experiments.progress import Progress, locked_progress, progress_bar
 from duelist.experiments.run import Run
+from duelist.experiments.slate_rounds import SlateResults, play_slates
 from duelist.policies.base import Policy
-from duelist.policies.registry import require_pairs
+from duelist.policies.registry import plays_slates
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error: another block failed or the user pressed Ctrl-C
@@ -45,9 +46,9 @@ def simulate(
     """Play `policy` on independent instances of `environment`.
 
     Args:
-        policy: hyper-parameters; a sequence in place of a number is one value per lane.
+        policy: hyper-parameters; a sequence in place of a number is one value per lane. It shows pairs, or slates.
         environment: recipe of the instances.
-        rounds: duels per trial.
+        rounds: duels or slates per trial.
         trials: how many, or the trial numbers themselves. Trial n of a seed is the same instance with the same noise for
             every policy, so runs can be compared pair by pair.
         seed: names all random numbers; the same seed gives the same run.
@@ -61,7 +62,6 @@ def simulate(
         >>> run.regret.shape, run.final_regret.shape
         ((3, 50), (3,))
     """
-    require_pairs(type(policy))
     whole_number("rounds", rounds, at_least=1)
     if not isinstance(trials, Sequence | np.ndarray):
         trials = range(whole_number("trials", trials, at_least=1))
@@ -72,12 +72,17 @@ def simulate(
     total = len(numbers)
     blocks = _blocks(total, workers)
     started = time.perf_counter()
-    results = _Results(total, rounds)
+    slates: Any = policy if plays_slates(policy) else None
+    results: Any = _Results(total, rounds) if slates is None else SlateResults(total, rounds, slates.choices)
     stop = threading.Event()
     label = type(policy).__name__
 
     def play(block: slice, tick: Progress) -> dict[str, Any]:
-        return _play(select_lanes(policy, block, total), environment, streams.select(block), rounds, results, block, tick, stop)
+        mine: Any = select_lanes(policy, block, total)
+        drawn = streams.select(block)
+        if slates is not None:
+            return play_slates(mine, environment, drawn, _until(stop, rounds), results, block, tick)
+        return _play(mine, environment, drawn, rounds, results, block, tick, stop)
 
     with _reporter(progress, label, total * rounds) as tick:
         infos = _in_threads(play, blocks, tick, stop)
@@ -133,6 +138,13 @@ def _play(
         results.outcomes[block, t] = outcomes
         tick(len(streams))
     return policy.report(state)
+
+
+def _until(stop: threading.Event, rounds: int) -> Iterator[int]:
+    for t in range(rounds):
+        if stop.is_set():
+            raise _Stopped
+        yield t
 
 
 def _check_winners(outcomes: Any, lanes: int, round_: int) -> None:

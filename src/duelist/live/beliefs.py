@@ -20,9 +20,11 @@ import numpy.typing as npt
 
 from duelist.core.checks import finite_array, finite_number
 from duelist.core.errors import InvalidInputError
+from duelist.core.streams import Streams
 from duelist.history.history import History
 from duelist.live.ensemble import Ensemble, renew_ensemble, start_ensemble
-from duelist.live.lane import LiveLane, own_history
+from duelist.live.lane import Lane, LiveLane, own_history
+from duelist.policies.base import Policy
 from duelist.posteriors.linear import LinearPotential
 from duelist.typing import FloatArray, IntArray
 
@@ -45,6 +47,20 @@ class Draws(NamedTuple):
     age: int
 
 
+class Standing(NamedTuple):
+    """A policy and where it stands in its lane: all that its own draws depend on."""
+
+    policy: Policy[Any]
+    state: Any
+    streams: Streams
+
+    @classmethod
+    def of(cls, lane: Lane[Any]) -> Standing:
+        """Where a lane stands now. States are values, so it stays there."""
+        policy: Any = lane.policy
+        return cls(policy, lane.state, lane.streams)
+
+
 class Beliefs:
     """Draws from a posterior that are renewed as votes grow. It may be used from several threads.
 
@@ -60,6 +76,7 @@ class Beliefs:
         self.lock = threading.Lock()
         self._ensemble: Ensemble | None = None
         self._theta = np.empty((0, 0))
+        self._by_policy: Draws | None = None
 
     def draws(self, news: Callable[[int], int], potential: Callable[[], LinearPotential], *, dim: int, memory: float) -> Draws:
         """The draws, renewed first if they are too old.
@@ -83,10 +100,27 @@ class Beliefs:
             self._keep(known)
             return Draws(self._theta, known.curvature.observations, 0)
 
+    def drawn_by_policy(self, votes: int, standing: Standing) -> Draws | None:
+        """Draws by a policy with a model of answers of its own, kept like any others; None where it has none.
+
+        Args:
+            votes: how many were learnt.
+            standing: the policy that has learnt them.
+        """
+        with self.lock:
+            known = self._by_policy
+            if known is None or abs(votes - known.votes) > known.votes // _GROWTH:
+                policy, state, streams = standing
+                theta = policy.posterior_draws(state, streams, N_DRAWS)
+                if theta is None:
+                    return None
+                known = self._by_policy = Draws(theta[0], votes, 0)
+            return known._replace(age=abs(votes - known.votes))
+
     def clear(self) -> None:
         """Draw from scratch the next time: what was learnt is no longer what it was."""
         with self.lock:
-            self._ensemble = None
+            self._ensemble = self._by_policy = None
 
     def to_saved(self) -> Ensemble | None:
         """The draws, as a value that `duelist.core.serialize` takes."""

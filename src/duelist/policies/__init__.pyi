@@ -10,6 +10,6 @@ from duelist.policies.codec import policy_from_mapping as policy_from_mapping
 from duelist.policies.codec import to_mapping as to_mapping
 from duelist.policies.registry import POLICIES as POLICIES
 from duelist.policies.registry import duel_policies as duel_policies
+from duelist.policies.registry import plays_slates as plays_slates
 from duelist.policies.registry import policy_class as policy_class
-from duelist.policies.registry import require_pairs as require_pairs
 from duelist.policies.registry import slate_policies as slate_policies

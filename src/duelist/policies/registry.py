@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from duelist.core.checks import one_of
-from duelist.core.errors import InvalidInputError
 from duelist.policies import algorithms
-from duelist.policies.base import SlatePolicy
 
 POLICIES: dict[str, type[Any]] = {name: getattr(algorithms, name) for name in dir(algorithms)}
 
@@ -33,9 +31,16 @@ def slate_policies() -> dict[str, type[Any]]:
     return {name: kind for name, kind in POLICIES.items() if plays_slates(kind)}
 
 
-def plays_slates(kind: type[Any]) -> bool:
-    """Whether a policy class shows slates of several candidates, and not pairs."""
-    return SlatePolicy in kind.__mro__
+def plays_slates(policy: Any) -> bool:
+    """Whether a policy shows slates of more than two candidates, and not pairs; a class, whether it does so by default.
+
+    Example:
+        >>> from duelist.policies import ListwiseFGTS
+        >>> plays_slates(ListwiseFGTS), plays_slates(ListwiseFGTS(choices=2))
+        (True, False)
+    """
+    choices = getattr(policy, "choices", 2)
+    return isinstance(choices, int) and choices > 2
 
 
 def policy_class(name: str) -> type[Any]:
@@ -47,12 +52,3 @@ def policy_name(field: str, name: object) -> str:
     """The registered spelling of a policy's name, given in any case; `field` is what an error calls it."""
     by_lower_case = {known.lower(): known for known in POLICIES}
     return one_of(field, by_lower_case.get(str(name).lower(), name), POLICIES)
-
-
-def require_pairs(kind: type[Any]) -> None:
-    """Refuse a policy that shows slates where only pairs can be played."""
-    if plays_slates(kind):
-        raise InvalidInputError(
-            f"{kind.__name__} shows slates of several candidates and learns from rankings; this plays pairs. Play it with "
-            f"duelist.experiments.simulate_slates, or use FGTS, its counterpart for pairs."
-        )

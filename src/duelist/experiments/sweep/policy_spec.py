@@ -19,7 +19,7 @@ from duelist.experiments.sweep.parameters import (
     may_be_lanes,
     parameter_hints,
 )
-from duelist.policies.registry import POLICIES, policy_name, require_pairs
+from duelist.policies.registry import POLICIES, policy_name
 
 CRITERIA = ("mean", "median")
 
@@ -45,7 +45,6 @@ class PolicySpec:
 
     def __post_init__(self) -> None:
         name = policy_name("policy", self.policy)
-        require_pairs(POLICIES[name])
         hints = parameter_hints(POLICIES[name])
         set_field(self, "policy", name)
         if not isinstance(self.label, str):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from duelist.core.checks import finite_array
 from duelist.core.errors import DuelistError
 from duelist.policies.codec import policy_from_mapping, to_mapping
-from duelist.policies.registry import duel_policies, policy_class, require_pairs
+from duelist.policies.registry import duel_policies, policy_class
 from duelist.service.arena.items import Item, slug
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.embedding import Embedder
@@ -93,7 +93,6 @@ def _embedded(texts: list[str], spec: ArenaSpec, embedders: dict[str, Embedder])
 def _policy_of(choice: PolicyChoice) -> dict[str, object]:
     try:
         chosen = policy_class(choice.name)
-        require_pairs(chosen)
         if chosen.extra:
             raise RefusedError(f"{chosen.__name__} learns a reward that is not linear; an arena ranks items by a linear one.")
         kind = chosen.__name__
