@@ -53,12 +53,13 @@ class Standing(NamedTuple):
     policy: Policy[Any]
     state: Any
     streams: Streams
+    dim: int
 
     @classmethod
     def of(cls, lane: Lane[Any]) -> Standing:
         """Where a lane stands now. States are values, so it stays there."""
         policy: Any = lane.policy
-        return cls(policy, lane.state, lane.streams)
+        return cls(policy, lane.state, lane.streams, lane.dim)
 
 
 class Beliefs:
@@ -100,22 +101,23 @@ class Beliefs:
             self._keep(known)
             return Draws(self._theta, known.curvature.observations, 0)
 
-    def drawn_by_policy(self, votes: int, standing: Standing) -> Draws | None:
+    def drawn_by_policy(self, votes: int, standing: Standing, news: int | None = None) -> Draws | None:
         """Draws by a policy with a model of answers of its own, kept like any others; None where it has none.
 
         Args:
             votes: how many were learnt.
             standing: the policy that has learnt them.
+            news: how many came or were taken back since the present draws; None for what the numbers of votes say.
         """
         with self.lock:
             known = self._by_policy
-            if known is None or abs(votes - known.votes) > known.votes // _GROWTH:
-                policy, state, streams = standing
-                theta = policy.posterior_draws(state, streams, N_DRAWS)
-                if theta is None:
-                    return None
-                known = self._by_policy = Draws(theta[0], votes, 0)
-            return known._replace(age=abs(votes - known.votes))
+            if known is not None and known.theta.shape[1] == standing.dim:
+                age = abs(votes - known.votes) if news is None else news
+                if age <= known.votes // _GROWTH:
+                    return known._replace(age=age)
+            theta = standing.policy.posterior_draws(standing.state, standing.streams, N_DRAWS)
+            self._by_policy = None if theta is None else Draws(theta[0], votes, 0)
+            return self._by_policy
 
     def clear(self) -> None:
         """Draw from scratch the next time: what was learnt is no longer what it was."""
