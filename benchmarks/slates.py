@@ -5,7 +5,7 @@
     python benchmarks/slates.py ties --rounds 50 --trials 4
 
 Votes with ties follow Davidson's model: a tie has odds nu against the geometric mean of the two odds. There every policy is the
-same Thompson sampling (prior, sampler, Feel-Good weight), and what differs is what it takes a tie to say; FGTS has its own sampler.
+same Thompson sampling (prior, sampler, Feel-Good weight), and what differs is what it takes a tie to say; FGTS has its own.
 """
 
 from __future__ import annotations

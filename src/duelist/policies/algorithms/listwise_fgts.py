@@ -44,8 +44,9 @@ from duelist.typing import FloatArray, IntArray
 FEEDBACK = ("winner", "ranking")
 _OUTCOMES: dict[int, Answer] = {1: (0,), -1: (1,), 0: "tie"}  # of a duel
 # Draws of the posterior for people: so many chains from the normal approximation at the mode, and steps of each before the
-# first draw and between two.
-_CHAINS, _BURN_IN, _THINNING = 64, 30, 5
+# first draw and between two. Beyond so many answers the approximation itself is drawn from, as FGTS does.
+_CHAINS, _BURN_IN, _THINNING = 32, 15, 3
+_EXACT_ANSWERS = 2048
 
 
 def _upgrade(version: int, fields: dict[str, Any]) -> dict[str, Any]:
@@ -215,15 +216,18 @@ class ListwiseFGTS(Policy[ListwiseFGTSState]):
         return SlatePotential(state.table, self.prior, eta=ones, mu=0.0 * ones, ties=self.ties)
 
     def _draws(self, state: ListwiseFGTSState, streams: Streams, n_draws: int) -> FloatArray:
-        """(lanes, n_draws, width) draws by MALA, started at the normal approximation."""
+        """(lanes, n_draws, width) draws: by MALA from the normal approximation at the mode, or of that where answers abound."""
         potential, lanes = self._belief(state), len(state.table.features)
         mode = potential.mode(np.zeros((lanes, potential.width)))
         whitener = whiten(potential.curvature(mode))
+        exact = state.table.rounds <= _EXACT_ANSWERS
         generators = [streams.generator("belief", lane, state.table.rounds) for lane in range(lanes)]
-        noise = np.array([one.standard_normal((_CHAINS, potential.width)) for one in generators])
+        noise = np.array([one.standard_normal((_CHAINS if exact else n_draws, potential.width)) for one in generators])
         start = mode[:, None] + noise @ whitener
-        outside = ~np.isfinite(potential.value_and_gradient(start)[0])
+        outside = np.linalg.norm(start[:, :, : state.table.features.shape[3]], axis=2) > self.prior.radius
         start[outside] = np.broadcast_to(mode[:, None], start.shape)[outside]
+        if not exact:
+            return np.asarray(start)
         kept = -(-n_draws // _CHAINS)
         run = run_mala(
             potential,
