@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -226,6 +227,14 @@ def test_a_smaller_slate_is_learnt_like_one_of_its_size() -> None:
             expected = 0.5 * at @ at + np.log1p(np.exp(utilities[1 - winner] - utilities[winner]))
             expected -= 0.4 * ((actions.features[lane] @ at).max() - other)
             assert values[lane, draw] == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_names_of_0_1_0_play_the_same() -> None:
+    environments, experiments = (importlib.import_module(f"duelist.{room}") for room in ("environments", "experiments"))
+    env = environments.LinearSlates(dim=3, arms=8)
+    run = experiments.simulate_slates(ListwiseFGTS(choices=3), env, rounds=5, trials=2, seed=1)
+    now = duelist.simulate(ListwiseFGTS(choices=3), duelist.LinearDuels(dim=3, arms=8), rounds=5, trials=2, seed=1)
+    np.testing.assert_array_equal(run.chosen, now.chosen)
 
 
 def test_live_a_slate_shows_the_next_best_arm_instead_of_one_twice() -> None:

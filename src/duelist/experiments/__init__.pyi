@@ -22,6 +22,7 @@ from duelist.experiments.families.standings import tail_regret as tail_regret
 from duelist.experiments.run import Run as Run
 from duelist.experiments.run import spread as spread
 from duelist.experiments.simulation import simulate as simulate
+from duelist.experiments.simulation import simulate as simulate_slates  # noqa: F401 - its name for slates at 0.1.0
 from duelist.experiments.sweep.blocks import Block as Block
 from duelist.experiments.sweep.blocks import Cell as Cell
 from duelist.experiments.sweep.blocks import first_cells as first_cells
