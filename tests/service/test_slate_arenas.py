@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from duelist.actions.finite import FiniteActions
+from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.slates import slates_of
 from duelist.journal.sqlite import SQLiteJournal
+from duelist.live.duel_log import DuelLog
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
 from duelist.preferences.ties import LearntDavidson
 from duelist.service.arena.commands import AddItems
@@ -161,7 +163,7 @@ def test_the_leaderboard_finds_the_order_and_counts_what_was_shown(service: Runn
     client.close()
 
 
-def test_the_export_has_what_was_shown_and_how_it_was_ranked(service: Running) -> None:
+def test_the_export_has_what_was_shown_and_how_it_was_ranked(service: Running, tmp_path: Path) -> None:
     arena = create(service)
     ask, other = service.ask(arena), service.ask(arena)
     answer(service, arena, ask["id"], ranking=shown(ask)[1:])
@@ -171,6 +173,10 @@ def test_the_export_has_what_was_shown_and_how_it_was_ranked(service: Running) -
     assert (json.loads(first["ranking"]), first["winner"]) == (shown(ask)[1:], shown(ask)[1])
     assert (first["outcome"], first["left"], first["loser"]) == ("ranked", "", "")
     assert (json.loads(second["shown"]), second["ranking"], second["outcome"]) == (shown(other), "", "")
+    answer(service, arena, other["id"], outcome="tie")
+    (tmp_path / "votes.csv").write_text(service.admin.get(f"/api/v1/arenas/{arena}/votes").text)
+    with pytest.raises(InvalidInputError, match="no answered duel"):
+        DuelLog.from_file(tmp_path / "votes.csv")
     parquet = service.admin.get(f"/api/v1/arenas/{arena}/votes", params={"format": "parquet"})
     assert parquet.status_code == 200
     explained = service.admin.get(f"/api/v1/arenas/{arena}/asks/{ask['id']}/explanation")
