@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import sys
 
-from duelist.environments import LinearSlates
-from duelist.experiments import simulate_slates
+import duelist
 from duelist.policies import ListwiseFGTS
 
 
 def main(rounds: int = 250, trials: int = 20) -> dict[str, float]:
     """Mean final regret of each way of asking, on the same instances."""
-    env = LinearSlates(dim=5, arms=16)
+    env = duelist.LinearDuels(dim=5, arms=16)
     ways = {
         "the better of two": ListwiseFGTS(choices=2),
         "the best of four": ListwiseFGTS(choices=4),
         "a ranking of four": ListwiseFGTS(choices=4, feedback="ranking"),
     }
     means = {}
-    for name, policy in ways.items():
-        means[name] = float(simulate_slates(policy, env, rounds=rounds, trials=trials, seed=0).final_regret.mean())
+    for name, run in duelist.compare(ways, env, rounds=rounds, trials=trials, seed=0).runs.items():
+        means[name] = float(run.final_regret.mean())
         print(f"{name}: mean regret after {rounds} rounds {means[name]:.0f}")
     return means
 

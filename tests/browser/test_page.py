@@ -284,3 +284,39 @@ def test_the_next_pair_is_read_from_its_beginning(page: Page, service: Running) 
     assert page.evaluate("scrollY") > 0
     press_and_wait(page, "ArrowRight")
     assert page.evaluate("scrollY") == 0
+
+
+def test_a_slate_is_voted_on_with_the_key_of_the_best_or_by_clicking_it(
+    page: Page, service: Running, watched: Watched, screenshots: Path
+) -> None:
+    body = {
+        "name": "Slates of fruit",
+        "items": [{"name": name, "id": name} for name in FRUIT],
+        "policy": {"name": "ListwiseFGTS", "settings": {"choices": 3}},
+    }
+    arena = service.admin.post("/api/v1/arenas", json=body).json()["id"]
+    page.goto(f"/arena/{arena}")
+    expect(page.locator("#pair .candidate")).to_have_count(3)
+    told = []
+    for vote in range(6):
+        shown = page.locator("#pair .content").all_inner_texts()
+        best = max(range(3), key=lambda place: FRUIT.index(shown[place]))
+        if vote % 2:
+            with page.expect_response(lambda r: r.url.endswith("/asks") and r.request.method == "POST"):
+                page.locator(f"#card-{best + 1}").click(position={"x": 20, "y": 20})
+            expect(page.locator("#pair")).to_have_attribute("aria-busy", "false")
+        else:
+            press_and_wait(page, str(best + 1))
+        expect(page.locator("#said")).to_have_text(f"{'ABC'[best]} is best: saved.")
+        told.append(shown[best])
+    page.screenshot(path=screenshots / "slate.png", full_page=True)
+    page.keyboard.press("u")
+    expect(page.locator("#said")).to_have_text("Vote taken back.")
+    assert page.locator("#pair .content").all_inner_texts() == shown, "the slate before is shown again"
+    page.keyboard.press("t")
+    expect(page.locator("#said")).to_have_text("Equally good: saved.")
+    page.reload()
+    expect(page.locator("#pair .candidate")).to_have_count(3)
+    rows = service.admin.get(f"/api/v1/arenas/{arena}/votes").text.splitlines()[1:]
+    assert [row.split(",")[7] for row in rows[:6]] == [*told[:5], ""]
+    assert watched.faults == []

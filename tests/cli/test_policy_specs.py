@@ -8,7 +8,9 @@ import duelist
 from duelist.cli.policy_text import default_specs, parse_policies, parse_policy
 from duelist.core.errors import InvalidInputError, UnknownNameError
 from duelist.policies import NonlinearFGTS
+from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
 from duelist.policies.registry import duel_policies
+from duelist.preferences.ties import LearntDavidson
 from duelist.rewards import TwoLayerNetwork
 
 
@@ -77,9 +79,10 @@ def test_a_reward_is_asked_for_by_name_like_a_prior() -> None:
     assert policy == NonlinearFGTS(reward=TwoLayerNetwork(hidden=4), alpha=0)
 
 
-def test_a_policy_that_plays_slates_is_refused_with_what_to_use_instead() -> None:
-    with pytest.raises(InvalidInputError, match="simulate_slates"):
-        parse_policy("ListwiseFGTS:choices=3")
+def test_a_policy_that_plays_slates_is_written_like_any_other() -> None:
+    assert parse_policy("ListwiseFGTS:choices=3,ties=LearntDavidson(0.5)")[1] == ListwiseFGTS(
+        choices=3, ties=LearntDavidson(0.5)
+    )
 
 
 def test_a_parameter_that_is_given_by_place_and_by_name_is_refused() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import duelist
 from duelist.policies import ListwiseFGTS, NonlinearFGTS
 from duelist.posteriors.priors import UniformBall
-from duelist.preferences.ties import Davidson
+from duelist.preferences.ties import Davidson, LearntDavidson
 from duelist.samplers.registry import SAMPLERS
 
 
@@ -72,6 +72,14 @@ ROWS = [
     # With fresh arms JAX compiles anew whenever the number of sets has doubled; 20 rounds cross five doublings, and the
     # curvature is used from round 8 on.
     Row("NonlinearFGTS", NonlinearFGTS(), forgets_order=False, bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
+    *(
+        Row(f"ListwiseFGTS, {name}", policy, forgets_order=False, variant=True, bounded=False, margin=0.5)
+        for name, policy in {
+            "pairs": ListwiseFGTS(choices=2),
+            "ties": ListwiseFGTS(choices=2, ties=Davidson()),
+            "learnt ties": ListwiseFGTS(choices=2, ties=LearntDavidson()),
+        }.items()
+    ),
 ]
 
 
@@ -86,7 +94,7 @@ class SlateRow:
 SLATE_ROWS = [
     SlateRow("ListwiseFGTS", ListwiseFGTS()),
     SlateRow("ListwiseFGTS, ranking", ListwiseFGTS(choices=3, feedback="ranking", mu=0.0)),
-    SlateRow("ListwiseFGTS, pairs with ties", ListwiseFGTS(choices=2, ties=Davidson())),
+    SlateRow("ListwiseFGTS, ties", ListwiseFGTS(choices=3, ties=LearntDavidson())),
 ]
 
 

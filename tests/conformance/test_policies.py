@@ -45,7 +45,7 @@ LANES = 3
 
 
 def test_every_registered_policy_has_a_row() -> None:
-    assert {type(row.policy) for row in ROWS} == set(duel_policies().values())
+    assert {type(row.policy) for row in ROWS if not row.variant} == set(duel_policies().values())
     assert len([row for row in ROWS if not row.variant]) == len(duel_policies())
 
 

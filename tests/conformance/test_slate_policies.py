@@ -14,21 +14,29 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.core.streams import Streams
-from duelist.environments.slates import LinearSlates
-from duelist.experiments.slate_simulation import simulate_slates
 from duelist.policies.codec import policy_from_mapping, to_mapping
 from duelist.policies.registry import slate_policies
 from tests.conformance.rows import SLATE_ROWS, SlateRow
 
-ENV = LinearSlates(dim=3, arms=8)
-FRESH = LinearSlates(dim=3, arms=8, fresh_arms=True)
+ENV = duelist.LinearDuels(dim=3, arms=8)
+FRESH = duelist.LinearDuels(dim=3, arms=8, fresh_arms=True)
 SEED = 11
+
+
+class PairsOnly:
+    """Instances without rankings."""
+
+    dim = 3
+
+    def instance(self, streams: Streams) -> Any:
+        return streams
+
 
 every_policy = pytest.mark.parametrize("row", SLATE_ROWS, ids=[row.name for row in SLATE_ROWS])
 fixed_and_fresh = pytest.mark.parametrize("env", [ENV, FRESH], ids=["fixed arms", "fresh arms"])
 
 
-def played(policy: Any, env: LinearSlates, *, trials: list[int], rounds: int, save_at: int = -1) -> list[Any]:
+def played(policy: Any, env: duelist.LinearDuels, *, trials: list[int], rounds: int, save_at: int = -1) -> list[Any]:
     """The rows shown in every round; the state is saved and loaded before round `save_at`."""
     streams = Streams(SEED, trials)
     instance, shown = env.instance(streams), []
@@ -47,11 +55,11 @@ def test_every_registered_slate_policy_has_a_row() -> None:
 
 @every_policy
 @fixed_and_fresh
-def test_the_same_seed_gives_the_same_run(row: SlateRow, env: LinearSlates) -> None:
-    once, again, other = (simulate_slates(row.policy, env, rounds=15, trials=2, seed=seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(once.rows, again.rows)
+def test_the_same_seed_gives_the_same_run(row: SlateRow, env: duelist.LinearDuels) -> None:
+    once, again, other = (duelist.simulate(row.policy, env, rounds=15, trials=2, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(once.chosen, again.chosen)
     np.testing.assert_array_equal(once.regret, again.regret)
-    assert not np.array_equal(once.rows, other.rows)
+    assert not np.array_equal(once.chosen, other.chosen)
 
 
 @every_policy
@@ -64,7 +72,7 @@ def test_a_lane_alone_gives_the_same_slates_as_in_a_block(row: SlateRow) -> None
 
 @every_policy
 @fixed_and_fresh
-def test_saving_and_loading_in_mid_run_equals_never_having_stopped(row: SlateRow, env: LinearSlates) -> None:
+def test_saving_and_loading_in_mid_run_equals_never_having_stopped(row: SlateRow, env: duelist.LinearDuels) -> None:
     assert played(row.policy, env, trials=[3], rounds=15, save_at=8) == played(row.policy, env, trials=[3], rounds=15)
 
 
@@ -96,7 +104,7 @@ def test_slates_are_rows_of_the_set_that_was_offered(row: SlateRow) -> None:
 
 @every_policy
 def test_reports_are_one_number_per_lane(row: SlateRow) -> None:
-    run = simulate_slates(row.policy, ENV, rounds=5, trials=3, seed=0)
+    run = duelist.simulate(row.policy, ENV, rounds=5, trials=3, seed=0)
     assert all(column.shape == (3,) and np.isfinite(column).all() for column in run.info.values())
 
 
@@ -106,16 +114,26 @@ def test_it_is_written_as_json_and_read_back(row: SlateRow) -> None:
 
 
 @every_policy
-def test_where_pairs_are_played_it_is_refused_with_what_to_use_instead(row: SlateRow) -> None:
-    with pytest.raises(InvalidInputError, match="simulate_slates"):
-        duelist.simulate(row.policy, duelist.LinearDuels(dim=3, arms=4), rounds=2)
-    with pytest.raises(InvalidInputError, match="SlateAgent"):
-        duelist.Agent(row.policy, dim=3)
+def test_an_agent_plays_it_live_and_never_shows_an_arm_twice(row: SlateRow) -> None:
+    arms = np.random.default_rng(3).normal(size=(6, 3))
+    agent: Any = duelist.Agent(row.policy, dim=3, seed=1)
+    for _ in range(12):
+        slate = agent.choose(arms)
+        assert len(set(slate.rows)) == row.policy.choices
+        assert sorted(slate.screen) == sorted(slate.rows)
+        agent.learn(slate, winner=min(slate.rows))
+    assert agent.rounds == 12
+
+
+@every_policy
+def test_an_environment_that_ranks_nothing_is_refused_by_name(row: SlateRow) -> None:
+    with pytest.raises(InvalidInputError, match="PairsOnly answers pairs"):
+        duelist.simulate(row.policy, PairsOnly(), rounds=2, trials=1)
 
 
 @pytest.mark.slow
 @every_policy
 def test_regret_per_round_falls(row: SlateRow) -> None:
-    run = simulate_slates(row.policy, ENV, rounds=120, trials=6, seed=0)
+    run = duelist.simulate(row.policy, ENV, rounds=120, trials=6, seed=0)
     per_round = np.diff(run.regret, axis=1, prepend=0.0).mean(axis=0)
     assert per_round[-30:].mean() < 0.6 * per_round[:10].mean()

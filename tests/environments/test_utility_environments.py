@@ -12,7 +12,6 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
-from duelist.environments.slates import LinearSlates
 from duelist.history.duels import duels_between
 from duelist.history.slates import slates_of
 
@@ -53,25 +52,25 @@ def test_a_quadratic_truth_is_quadratic_along_every_line() -> None:
     assert (np.diff(values, n=2) < 0.0).all()
 
 
-def test_slates_are_asked_about_the_instances_of_duels_and_ranked_by_plackett_luce() -> None:
+def test_slates_are_ranked_by_plackett_luce_where_the_law_of_pairs_is_logistic() -> None:
     streams = Streams(0, [0, 1])
-    slates_env, duels_env = LinearSlates(dim=3, arms=4).instance(streams), LinearDuels(dim=3, arms=4).instance(streams)
-    np.testing.assert_array_equal(slates_env.theta, duels_env.theta)
-    np.testing.assert_array_equal(slates_env.actions(0).features, duels_env.actions(0).features)
-    actions = slates_env.actions(0)
+    instance = LinearDuels(dim=3, arms=4).instance(streams)
+    actions = instance.actions(0)
     slates = slates_of(actions, np.array([[0, 1, 2], [3, 3, 0]]))
-    firsts = np.array([slates_env.rankings(t, slates)[:, 0] for t in range(3000)])
+    firsts = np.array([instance.rankings(t, slates)[:, 0] for t in range(3000)])
     for lane in range(2):
-        odds = np.exp(slates.features[lane] @ slates_env.theta[lane])
+        odds = np.exp(slates.features[lane] @ instance.theta[lane])
         for place, p in enumerate(odds / odds.sum()):
             assert abs((firsts[:, lane] == place).sum() - 3000 * p) < 5 * math.sqrt(3000 * p * (1 - p))
-    utilities = np.einsum("ld,lkd->lk", slates_env.theta, actions.features)
+    utilities = np.einsum("ld,lkd->lk", instance.theta, actions.features)
     best = slates_of(actions, np.repeat(utilities.argmax(axis=1)[:, None], 3, axis=1))
-    np.testing.assert_allclose(slates_env.regret(actions, best), 0.0, atol=1e-12)
+    np.testing.assert_allclose(instance.regret(actions, best), 0.0, atol=1e-12)
+    with pytest.raises(InvalidInputError, match="Plackett-Luce"):
+        LinearDuels(dim=3, arms=4, flips=0.1).instance(streams).rankings(0, slates)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: QuadraticDuels(arms=1), lambda: NetworkDuels(hidden=0), lambda: LinearSlates(dim=2, arms=5)]
+    "make", [lambda: QuadraticDuels(arms=1), lambda: NetworkDuels(hidden=0), lambda: LinearDuels(dim=2, arms=5)]
 )
 def test_bad_recipes_are_refused(make: Any) -> None:
     with pytest.raises(InvalidInputError):

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from duelist.journal.memory import MemoryJournal
-from duelist.live.agent import Agent
-from duelist.live.slate_agent import SlateAgent
+from duelist.live.agent import Agent, SlateAgent
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
 from tests.support.agents import ARMS, bytes_of
@@ -152,7 +151,7 @@ def test_errors_reach_who_awaits_and_a_cancelled_error_harms_nobody(agent: Agent
 
 
 def test_slates_can_be_awaited_too() -> None:
-    agent = SlateAgent(ListwiseFGTS(choices=3), dim=4)
+    agent: Any = SlateAgent(ListwiseFGTS(choices=3), dim=4)
 
     async def play() -> None:
         slate = await agent.choose_async(ARMS)

@@ -13,8 +13,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.journal.base import COMPACTED, JournalError
 from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
-from duelist.live.agent import Agent
-from duelist.live.slate_agent import SlateAgent
+from duelist.live.agent import Agent, SlateAgent
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform

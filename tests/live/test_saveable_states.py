@@ -11,9 +11,8 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import name_of
 from duelist.journal.memory import MemoryJournal
-from duelist.live.agent import Agent
+from duelist.live.agent import Agent, SlateAgent
 from duelist.live.live_agent import LiveAgent
-from duelist.live.slate_agent import SlateAgent
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
 from duelist.policies.base import Policy

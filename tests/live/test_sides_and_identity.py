@@ -14,8 +14,7 @@ from duelist.actions.ball import BallActions
 from duelist.core.errors import InvalidInputError, UnknownDuelError
 from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
-from duelist.live.agent import Agent
-from duelist.live.slate_agent import SlateAgent
+from duelist.live.agent import Agent, SlateAgent
 from duelist.policies.algorithms.colstim import CoLSTIM
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
@@ -212,8 +211,3 @@ def test_a_policy_that_was_not_saved_is_refused_when_loading(tmp_path: Path) -> 
         with pytest.raises(InvalidInputError, match="to which its state means nothing"):
             Agent.load(tmp_path / "a", policy=other)
     assert Agent.load(tmp_path / "a", policy=FGTS()).rounds == 1
-
-
-def test_a_policy_of_slates_is_refused_at_once() -> None:
-    with pytest.raises(InvalidInputError, match="SlateAgent"):
-        Agent(ListwiseFGTS(), dim=4)  # type: ignore[arg-type]

@@ -171,7 +171,7 @@ def test_a_retired_item_is_not_shown_and_what_was_learnt_of_it_stays() -> None:
         assert {decision.first, decision.second} == {1, 2}
     stage.tell(waiting, "left")
     assert stage.arena.learner.lane.state.history.rounds == 1, "a pair shown before still counts"
-    with pytest.raises(ConflictError, match="two active"):
+    with pytest.raises(ConflictError, match="2 active"):
         stage.commit(SetRetired("arena", "i1", True))
     assert SetRetired("arena", "i0", True).decide(stage.state, 0) is None
     stage.commit(SetRetired("arena", "i0", False))

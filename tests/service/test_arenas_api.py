@@ -22,6 +22,7 @@ def test_an_arena_is_created_listed_and_shown(service: Running) -> None:
         "dim": 8,
         "embedder": "",
         "policy": "FGTS",
+        "choices": 2,
         "items": 3,
         "active_items": 3,
         "asks": 0,
@@ -75,7 +76,7 @@ def test_two_items_must_stay(service: Running) -> None:
     arena = service.create(items=[{"name": "a"}, {"name": "b"}])
     answer = service.admin.patch(f"/api/v1/arenas/{arena}/items/a", json={"active": False})
     assert answer.status_code == 409
-    assert "two active items" in answer.json()["detail"]
+    assert "2 active items" in answer.json()["detail"]
 
 
 def test_given_features_and_text_features_are_kept(service: Running) -> None:

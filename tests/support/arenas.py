@@ -70,6 +70,10 @@ class Stage:
         """Answer."""
         return self.commit(Tell("arena", decision.id, verdict, voter), at)
 
+    def tell_ranking(self, decision: Decision, ranking: list[str]) -> Told:
+        """Answer with items, best first."""
+        return self.commit(Tell("arena", decision.id, "", ranking=tuple(ranking)))
+
     def undo(self, decision: Decision, at: int, voter: str) -> None:
         """Take back."""
         self.commit(Undo("arena", decision.id, voter), at)

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from duelist.core.references import entry_points
 from duelist.policies.codec import parameter_fields
-from duelist.policies.registry import GROUP, POLICIES, plays_slates, policy_class
+from duelist.policies.registry import GROUP, POLICIES, policy_class
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*)$")
 
@@ -77,9 +77,7 @@ def _overview() -> Table:
 
 
 def _restriction(policy: type[Any]) -> str:
-    """What `duelist run` needs to play it, or that it cannot."""
-    if plays_slates(policy):
-        return " Plays slates: use it from Python, with simulate_slates."
+    """What it needs to play."""
     extra = getattr(policy, "extra", "")
     return f" Needs pip install 'duelist[{extra}]'." if extra else ""
 

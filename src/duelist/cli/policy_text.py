@@ -20,7 +20,7 @@ from duelist.environments.registry import ENVIRONMENTS, environment_class, envir
 from duelist.experiments.sweep.parameters import build_object, check_names, check_value, holds_environment, parameter_hints
 from duelist.policies.base import Policy
 from duelist.policies.codec import KIND, PARTS, make, parameter_fields
-from duelist.policies.registry import POLICIES, duel_policies, policy_class, require_pairs
+from duelist.policies.registry import POLICIES, duel_policies, policy_class
 from duelist.posteriors.priors import PRIORS
 from duelist.preferences.ties import TIE_MODELS
 from duelist.rewards.models import REWARDS
@@ -63,7 +63,6 @@ def parse_policy(spec: str) -> tuple[str, Policy[Any]]:
     """
     name, text = _name_and_arguments(spec, POLICIES)
     chosen = policy_class(name)
-    require_pairs(chosen)
     named = _named("a policy", text, spec)
     with _explained(spec, "`duelist policies` lists what takes what."):
         policy: Policy[Any] = make(chosen, {parameter: _value(parameter, value) for parameter, value in named.items()})

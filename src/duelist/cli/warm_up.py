@@ -20,9 +20,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.environments.continuous import NAMED, ContinuousDuels
 from duelist.environments.linear import GEOMETRIES, LinearDuels
-from duelist.environments.slates import LinearSlates
 from duelist.experiments.simulation import simulate
-from duelist.experiments.slate_simulation import simulate_slates
 from duelist.history.statistics import Statistics
 from duelist.kernels.cache import count_compilations, kept_in
 from duelist.kernels.linalg.factors import LARGE
@@ -99,7 +97,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
             title = f"posterior by {name}, {type(prior).__name__}{', tilted' if tilted else ''}"
             yield title, partial(_sample, name, prior, tilted=tilted)
     yield "leaderboard", _leaderboard
-    yield "slates", lambda: simulate_slates(ListwiseFGTS(choices=3), LinearSlates(dim=_DIM, arms=_ARMS), rounds=3, trials=2)
+    yield "slates", lambda: _simulate(ListwiseFGTS(choices=3), LinearDuels(dim=_DIM, arms=_ARMS), rounds=3)
     yield "rules in NumPy", _numpy_rule
     large = LinearDuels(dim=LARGE, arms=_ARMS, fresh_arms=True)
     yield "large matrices", lambda: _simulate(FGTS(), large)

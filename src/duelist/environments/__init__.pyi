@@ -8,13 +8,13 @@ from duelist.environments.gymnasium import GymnasiumDuels as GymnasiumDuels
 from duelist.environments.gymnasium import to_gymnasium as to_gymnasium
 from duelist.environments.hard import HardDuels as HardDuels
 from duelist.environments.linear import LinearDuels as LinearDuels
+from duelist.environments.linear import LinearDuels as LinearSlates  # noqa: F401 - its name for slates at 0.1.0
 from duelist.environments.linear import ListedDuels as ListedDuels
 from duelist.environments.matrix import MatrixDuels as MatrixDuels
 from duelist.environments.nonlinear import NetworkDuels as NetworkDuels
 from duelist.environments.nonlinear import QuadraticDuels as QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS as ENVIRONMENTS
 from duelist.environments.registry import environment_class as environment_class
-from duelist.environments.slates import LinearSlates as LinearSlates
 from duelist.environments.votes import VoteDuels as VoteDuels
 from duelist.environments.wrappers import Corrupted as Corrupted
 from duelist.environments.wrappers import Delayed as Delayed

@@ -63,7 +63,11 @@ class Regret(_Three):
 
 
 class Instance(Protocol):
-    """The truth of a block of lanes. Every number depends on (seed, trial, round) only."""
+    """The truth of a block of lanes. Every number depends on (seed, trial, round) only.
+
+    One that also has `rankings(round_, slates) -> (lanes, choices)`, places in the slate, best first, plays policies that show
+    slates; its `regret` is then given slates in place of duels.
+    """
 
     def actions(self, round_: int) -> ActionSet:
         """What may be compared in this round."""

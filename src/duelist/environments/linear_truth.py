@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from duelist.actions.finite import ActionSet
+from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
 from duelist.environments.base import Instance, Regret
 from duelist.history.duels import Duels
+from duelist.history.slates import Slates
 from duelist.preferences.links import WinLaw
 from duelist.preferences.logistic import win_probability
+from duelist.preferences.plackett_luce import sample_rankings
 from duelist.typing import FloatArray, IntArray
 
 
@@ -48,8 +51,17 @@ class LinearTruth(Instance):
         """(lanes,) probability that the first wins, by the law."""
         return self._law(np.einsum("ld,ld->l", self.theta, duels.contrast))
 
-    def regret(self, actions: ActionSet, duels: Duels) -> Regret:
-        """What these duels cost, from the true utilities; `yue` counts with the true law, flips included."""
+    def rankings(self, round_: int, slates: Slates) -> IntArray:
+        """(lanes, choices) places in the slate, best first, by the Plackett-Luce model, whose law of pairs is the logistic."""
+        if self._law is not win_probability:
+            raise InvalidInputError(
+                "slates are answered by the Plackett-Luce model, which is the logistic law without flips; got another law. "
+                'Use link="logistic" and flips=0, or a policy for pairs.'
+            )
+        return sample_rankings(np.einsum("ld,lkd->lk", self.theta, slates.features), self._streams, round_)
+
+    def regret(self, actions: ActionSet, duels: Duels | Slates) -> Regret:
+        """What these duels or slates cost, from the true utilities; `yue` counts with the true law, flips included."""
         best = actions.best(self.theta[:, None]).value[:, 0]
         gaps = best[:, None] - np.einsum("ld,ljd->lj", self.theta, duels.features)
         return Regret(gaps.mean(axis=1), gaps.min(axis=1), (self._law(gaps) - 0.5).mean(axis=1))

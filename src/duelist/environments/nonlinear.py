@@ -13,7 +13,9 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
 from duelist.environments.base import Instance, Regret
 from duelist.history.duels import Duels
+from duelist.history.slates import Slates
 from duelist.preferences.logistic import win_probability
+from duelist.preferences.plackett_luce import sample_rankings
 from duelist.rewards.models import TwoLayerNetwork, utilities
 from duelist.typing import FloatArray, IntArray
 
@@ -128,8 +130,12 @@ class UtilityInstance(Instance):
         values = self.utility(duels.features)
         return win_probability(values[:, 0] - values[:, 1])
 
-    def regret(self, actions: ActionSet, duels: Duels) -> Regret:
-        """What these duels cost, from the true utilities."""
+    def rankings(self, round_: int, slates: Slates) -> IntArray:
+        """(lanes, choices) places in the slate, best first, by the Plackett-Luce model."""
+        return sample_rankings(self.utility(slates.features), self._streams, round_)
+
+    def regret(self, actions: ActionSet, duels: Duels | Slates) -> Regret:
+        """What these duels or slates cost, from the true utilities."""
         if not isinstance(actions, FiniteActions):
             raise InvalidInputError(f"these environments have finite action sets; got {type(actions).__name__}.")
         gaps = self.utility(actions.features).max(axis=1, keepdims=True) - self.utility(duels.features)

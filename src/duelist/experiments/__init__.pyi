@@ -23,7 +23,7 @@ from duelist.experiments.records import COLUMNS as COLUMNS
 from duelist.experiments.records import Described as Described
 from duelist.experiments.run import Run as Run
 from duelist.experiments.simulation import simulate as simulate
-from duelist.experiments.slate_simulation import simulate_slates as simulate_slates
+from duelist.experiments.simulation import simulate as simulate_slates  # noqa: F401 - its name for slates at 0.1.0
 from duelist.experiments.statistics import Difference as Difference
 from duelist.experiments.statistics import Interval as Interval
 from duelist.experiments.statistics import Summary as Summary

@@ -40,6 +40,9 @@ class Run:
         simple_regret: (trials, n) average regret of the arm that the policy would recommend, playing it against itself, after
             the rounds `simple_rounds`; None where it was not asked for, NaN where the policy recommends nothing.
         simple_rounds: (n,) round numbers, from 1.
+        slates: (trials, rounds, choices) rows shown, where the policy shows slates; `first` and `second` are then its first two
+            places, and an outcome says which of those came before the other. Regret is the mean over what was shown.
+        rankings: (trials, rounds, choices) places in the slate, best first; a policy that learns from winners reads the first.
     """
 
     policy: Any
@@ -56,6 +59,8 @@ class Run:
     compile_seconds: float = 0.0
     simple_regret: FloatArray | None = field(default=None, repr=False)
     simple_rounds: npt.NDArray[np.int32] | None = field(default=None, repr=False)
+    slates: npt.NDArray[np.int32] | None = field(default=None, repr=False)
+    rankings: npt.NDArray[np.int32] | None = field(default=None, repr=False)
 
     @property
     def label(self) -> str:
@@ -84,6 +89,11 @@ class Run:
 
     def _regret(self, kind: str) -> FloatArray:
         return self.regrets[kind] if kind in self.regrets else np.full_like(self.regret, np.nan)
+
+    @property
+    def chosen(self) -> npt.NDArray[np.int32]:
+        """(trials, rounds, choices) rows shown: two in a duel."""
+        return np.stack([self.first, self.second], axis=2) if self.slates is None else self.slates
 
     @property
     def final_regret(self) -> FloatArray:

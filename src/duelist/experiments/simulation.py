@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -28,10 +28,11 @@ from duelist.environments.registry import require_environment
 from duelist.experiments.progress import Progress, locked_progress, progress_bar
 from duelist.experiments.records import kept_rounds
 from duelist.experiments.run import NO_ANSWER, Run
+from duelist.experiments.slate_rounds import SlateResults, play_slates
 from duelist.history.duels import Duels, duels_between
 from duelist.kernels.compile import compile_clock
 from duelist.policies.base import FRESH_QUESTIONS, Policy, Round, check_choice
-from duelist.policies.registry import require_policy
+from duelist.policies.registry import plays_slates, require_policy
 from duelist.typing import FloatArray, IntArray
 
 # Wins without a single loss beside so many ties: more likely zeros and ones than ties.
@@ -58,9 +59,10 @@ def simulate(
     """Play `policy` on independent instances of `environment`.
 
     Args:
-        policy: hyper-parameters; those that are declared `PerLane` may be a sequence, one value per lane.
+        policy: hyper-parameters; those that are declared `PerLane` may be a sequence, one value per lane. A policy that shows
+            slates is answered with rankings.
         environment: recipe of the instances.
-        rounds: duels per trial.
+        rounds: duels or slates per trial.
         trials: how many, or the trial numbers themselves. Trial n of a seed is the same instance with the same noise for
             every policy, so runs can be compared pair by pair.
         seed: names all random numbers; the same seed gives the same run.
@@ -91,17 +93,29 @@ def simulate(
     workers = whole_number("workers", workers, at_least=1) if workers is not None else os.cpu_count() or 1
     blocks = _blocks(total, total if plays_lanes_apart(environment) else workers)
     started = time.perf_counter()
-    results = _Results(total, rounds, whole_number("every", every, at_least=1), whole_number("simple_regret", simple_regret))
-    stop = threading.Event()
     label = type(policy).__name__
+    every, simple_regret = whole_number("every", every, at_least=1), whole_number("simple_regret", simple_regret)
+    slates: Any = policy if plays_slates(policy) else None
+    if slates is not None and (every > 1 or simple_regret):
+        raise InvalidInputError(
+            "every and simple_regret are for policies that show pairs; leave them out for one that shows slates."
+        )
+    results: Any = (
+        _Results(total, rounds, every, simple_regret) if slates is None else SlateResults(total, rounds, slates.choices)
+    )
+    stop = threading.Event()
 
     def play(block: slice, tick: Progress) -> dict[str, Any]:
-        part = select_lanes(policy, block, total)
-        return _play(part, environment, streams.select(block), _Record(results, block), tick, stop)
+        part: Any = select_lanes(policy, block, total)
+        drawn = streams.select(block)
+        if slates is not None:
+            return play_slates(part, environment, drawn, _until(stop, rounds), results, block, tick)
+        return _play(part, environment, drawn, _Record(results, block), tick, stop)
 
     with _reporter(progress, label, total * rounds) as tick, compile_clock() as compiling:
         infos = _in_threads(play, blocks, workers, tick, stop)
-    _warn_of_zeros_and_ones(results.outcomes, environment)
+    if slates is None:
+        _warn_of_zeros_and_ones(results.outcomes, environment)
     info = {name: np.concatenate([part[name] for part in infos]) for name in infos[0]}
     return Run(
         policy=policy,
@@ -246,9 +260,7 @@ def _play(
     state = policy.start(Problem(dim=environment.dim, lanes=lanes, horizon=record.rounds), streams)
     inbox = _Inbox(instance)
     aware = getattr(policy, "choose_with_pending", None)
-    for t in range(record.rounds):
-        if stop.is_set():
-            raise _Stopped
+    for t in _until(stop, record.rounds):
         actions = instance.actions(t)
         pending = inbox.pending(t)
         if pending and aware is not None:
@@ -266,6 +278,13 @@ def _play(
             record.write_simple(t, _simple_regret(policy, state, actions, instance))
         tick(lanes)
     return policy.report(state)
+
+
+def _until(stop: threading.Event, rounds: int) -> Iterator[int]:
+    for t in range(rounds):
+        if stop.is_set():
+            raise _Stopped
+        yield t
 
 
 def _check_outcomes(outcomes: Any, lanes: int, round_: int, environment: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import stored
 from duelist.typing import FloatArray, IntArray
 
-# Places in the slate, best first; or that none was better than another, where the policy has a model for that.
-Answer = Sequence[int] | IntArray | Literal["tie"]
+# Places in the slate, best first, or that none was better than another. Of two candidates also +1, -1 or 0, as in a duel.
+Answer = Sequence[int] | IntArray | Literal["tie"] | int
 _FIRST_ROUNDS = 64
 
 
@@ -39,13 +39,20 @@ def slates_of(actions: FiniteActions, rows: IntArray) -> Slates:
     return Slates(rows, actions.features[np.arange(lanes)[:, None], rows])
 
 
-@stored("slate-table")
+def _upgrade(version: int, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - there is one older version
+    """Version 1 knew slates of one size only."""
+    _, capacity, choices, _ = fields["features"].shape
+    return {**fields, "sizes": np.full(capacity, choices, dtype=np.int64)}
+
+
+@stored("slate-table", version=2, upgrade=_upgrade)
 class SlateTable(NamedTuple):
     """Answered slates; a value, never changed in place.
 
     Attributes:
         features: (lanes, capacity, choices, dim) candidates in the order of the answer, best first, the unranked last.
         placed: (lanes, capacity) how many candidates the answer ranks; 0 for a tie.
+        sizes: (capacity,) how many candidates were shown: `choices`, or fewer, as in a vote on a pair from elsewhere.
         sets: (lanes, n_sets, n_arms, dim) the distinct sets; smaller ones are filled up with copies of their first arm.
         repeats: (n_sets,) rounds that offered the set.
         adversary: (lanes, choices, dim) for every draw, the sum over rounds of the mean of the other draws' candidates.
@@ -55,6 +62,7 @@ class SlateTable(NamedTuple):
 
     features: FloatArray
     placed: IntArray
+    sizes: IntArray
     sets: FloatArray
     repeats: FloatArray
     adversary: FloatArray
@@ -67,6 +75,7 @@ class SlateTable(NamedTuple):
         return cls(
             features=np.zeros((lanes, _FIRST_ROUNDS, choices, dim)),
             placed=np.zeros((lanes, _FIRST_ROUNDS), dtype=np.int64),
+            sizes=np.zeros(_FIRST_ROUNDS, dtype=np.int64),
             sets=np.zeros((lanes, 0, 2, dim)),
             repeats=np.zeros(0),
             adversary=np.zeros((lanes, choices, dim)),
@@ -79,25 +88,29 @@ class SlateTable(NamedTuple):
 
         Args:
             actions: what was offered.
-            slates: what was shown.
-            orders: (lanes, choices) all places of the slate, the ranked ones first.
+            slates: what was shown: `choices` candidates or fewer.
+            orders: (lanes, size) all places of the slate, the ranked ones first.
             placed: (lanes,) how many of them the answer ranks.
         """
         lanes, capacity, choices, dim = self.features.shape
-        if slates.features.shape != (lanes, choices, dim) or (actions.lanes, actions.features.shape[2]) != (lanes, dim):
+        shown, size = slates.features, slates.features.shape[1]
+        if shown.shape != (lanes, size, dim) or size > choices or (actions.lanes, actions.features.shape[2]) != (lanes, dim):
             raise InvalidInputError(
-                f"slates must be (lanes, choices, dim) = {(lanes, choices, dim)}; got {slates.features.shape}."
+                f"slates must be (lanes, choices, dim) = {(lanes, choices, dim)}, or of fewer choices; got {shown.shape}."
             )
         t = self.rounds
-        features, ranked = self.features.copy(), self.placed.copy()
+        features, ranked, sizes = self.features.copy(), self.placed.copy(), self.sizes.copy()
         if t == capacity:
             features = np.concatenate([features, np.zeros_like(features)], axis=1)
             ranked = np.concatenate([ranked, np.zeros_like(ranked)], axis=1)
-        features[:, t] = slates.features[np.arange(lanes)[:, None], orders]
-        ranked[:, t] = placed
-        others = (slates.features.sum(axis=1, keepdims=True) - slates.features) / (choices - 1)
+            sizes = np.concatenate([sizes, np.zeros_like(sizes)])
+        features[:, t, :size] = shown[np.arange(lanes)[:, None], orders]
+        ranked[:, t], sizes[t] = placed, size
+        # A draw without a candidate of its own in a smaller slate plays against the mean of all.
+        others = np.repeat(shown.mean(axis=1, keepdims=True), choices, axis=1)
+        others[:, :size] = (shown.sum(axis=1, keepdims=True) - shown) / (size - 1)
         sets, repeats, digests = self._count(actions)
-        return SlateTable(features, ranked, sets, repeats, self.adversary + others, digests, t + 1)
+        return SlateTable(features, ranked, sizes, sets, repeats, self.adversary + others, digests, t + 1)
 
     def _count(self, actions: FiniteActions) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
         """The sets with one more round for this one."""

@@ -1,4 +1,5 @@
 from duelist.live.agent import Agent as Agent
+from duelist.live.agent import SlateAgent as SlateAgent
 from duelist.live.beliefs import Prediction as Prediction
 from duelist.live.beliefs import Preference as Preference
 from duelist.live.beliefs import Ranking as Ranking
@@ -10,5 +11,4 @@ from duelist.live.lane import Proposal as Proposal
 from duelist.live.off_policy import PolicyValue as PolicyValue
 from duelist.live.off_policy import PoorOverlapWarning as PoorOverlapWarning
 from duelist.live.off_policy import evaluate_off_policy as evaluate_off_policy
-from duelist.live.slate_agent import Slate as Slate
-from duelist.live.slate_agent import SlateAgent as SlateAgent
+from duelist.live.slate import Slate as Slate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Literal, NoReturn, Self, cast
 
 import numpy.typing as npt
 
@@ -20,6 +20,7 @@ from duelist.live.beliefs import (
     Prediction,
     Preference,
     Ranking,
+    Standing,
     best_row,
     check_cost,
     check_level,
@@ -36,6 +37,7 @@ from duelist.live.duel import Duel, DuelState, Winner
 from duelist.live.guardrails import Guardrails, check_conditions
 from duelist.live.lane import LiveLane
 from duelist.live.live_agent import LiveAgent, check_methods, in_thread
+from duelist.live.slate import Slate, SlateLane, SlateState, slate_answer
 from duelist.live.votes import check_votes
 from duelist.policies.base import Policy
 from duelist.policies.registry import plays_slates
@@ -54,7 +56,8 @@ class Agent(LiveAgent[Duels, Duel]):
     no such doubt, and telling twice is an error.
 
     Args:
-        policy: hyper-parameters, for example `FGTS()`. A policy that shows slates needs a `SlateAgent`.
+        policy: hyper-parameters, for example `FGTS()`. With one that shows slates, such as `ListwiseFGTS(choices=3)`, the agent
+            is a `duelist.live.SlateAgent`: same verbs, `slate.rows` instead of two rows, and `learn` also takes a ranking.
         dim: length of a feature vector.
         seed: names all random numbers: the same seed, features and answers give the same duels.
         horizon: how many duels will be learnt, if it is known.
@@ -81,6 +84,12 @@ class Agent(LiveAgent[Duels, Duel]):
     """
 
     _memory: DuelState
+
+    def __new__(cls, policy: Any = None, **settings: Any) -> Self:  # noqa: ARG004 - those are for __init__
+        """An agent of duels, or of slates where the policy shows slates."""
+        if cls is Agent and plays_slates(policy):
+            return object.__new__(SlateAgent)  # type: ignore[return-value]
+        return object.__new__(cls)
 
     @property
     def policy(self) -> Policy[Any]:
@@ -262,6 +271,10 @@ class Agent(LiveAgent[Duels, Duel]):
         known = self._read(lambda state: running_draws(cast(LiveLane, state.lane), state.rounds))
         if known is not None:
             return known
+        lane, rounds = self._read(lambda state: (Standing.of(state.lane), state.rounds))
+        own = self._beliefs.drawn_by_policy(rounds, lane)
+        if own is not None:
+            return own
 
         def count(state: AgentState[Duels, Duel]) -> tuple[int, float]:
             votes = votes_of(cast(LiveLane, state.lane))
@@ -277,9 +290,10 @@ class Agent(LiveAgent[Duels, Duel]):
         )
 
     def _check_policy(self, policy: Any) -> None:
-        if plays_slates(type(policy)):
+        if plays_slates(policy):
             raise InvalidInputError(
-                f"an Agent asks about pairs, and {type(policy).__name__} shows slates. Use SlateAgent from duelist.live."
+                f"this agent asks about pairs, and {type(policy).__name__}(choices={policy.choices}) shows slates. Make "
+                f"another agent with it and import the votes."
             )
         check_methods(policy, "FGTS()", ("start", "choose", "learn", "report", "pair_probability"))
 
@@ -290,3 +304,84 @@ class Agent(LiveAgent[Duels, Duel]):
         if not self._keep_votes and policy.running_belief(lane.state) is not None:
             lane.votes = None  # what is believed is in the policy's own Gaussian
         return DuelState(lane, max_pending, keep_votes=keep_votes, exploration=exploration)
+
+
+class SlateAgent(Agent):
+    """What `Agent` makes of a policy that shows slates. Everything but the form of the question is as with duels.
+
+    Voters, guardrails, costs and exploration are for pairs: `choose` takes features alone.
+
+    Args:
+        policy: hyper-parameters, for example `ListwiseFGTS(choices=3)`.
+        dim: length of a feature vector.
+        seed: names all random numbers: the same seed, features and answers give the same slates.
+        horizon: how many slates will be learnt, if it is known.
+        max_pending: how many slates may wait for an answer. One more drops the oldest: its answer is then refused.
+        journal: where to keep everything; None for memory only. The caller closes it.
+        snapshot_every: events on the journal between two snapshots.
+        keep_votes: whether to keep what was asked and told, so that `forget` and `change_policy` work.
+
+    Example:
+        >>> import duelist
+        >>> features = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.5, 0.5]]
+        >>> agent = duelist.Agent(duelist.policies.ListwiseFGTS(choices=3), dim=2, seed=0)
+        >>> for _ in range(10):
+        ...     slate = agent.choose(features)
+        ...     agent.learn(slate, winner=min(slate.rows))
+        >>> agent.rounds, agent.best(features)
+        (10, 0)
+    """
+
+    def choose(self, features: npt.ArrayLike | ActionSet) -> Slate:  # type: ignore[override]
+        """The next candidates to compare.
+
+        Args:
+            features: (n_arms, dim) one row per candidate, or an action set of one lane.
+        """
+        slate: Any = super(Agent, self).choose(features)  # without the conditions that pairs know
+        return slate  # type: ignore[no-any-return]
+
+    def learn(  # type: ignore[override]
+        self,
+        slate: Slate | int,
+        winner: int | Literal["tie"] | None = None,
+        *,
+        ranking: Sequence[int] | None = None,
+        voter: str | None = None,
+        time: float | None = None,
+    ) -> None:
+        """Learn which candidate won, or how they rank.
+
+        Args:
+            slate: what `choose` returned, or its id.
+            winner: the row of the winner, one of `slate.rows`; or "tie".
+            ranking: instead of the winner, rows from the best on: all of the slate, or the best few.
+            voter: who answered, so that `forget(voter=...)` finds it.
+            time: when, in seconds of any clock, so that `forget(since=..., until=...)` finds it.
+        """
+        self._tell(slate, slate_answer(winner, ranking), voter, time)  # type: ignore[arg-type]
+
+    learn_async = in_thread(learn)  # type: ignore[arg-type]
+
+    def set_guardrails(self, guardrails: Any) -> NoReturn:  # noqa: ARG002
+        """Guardrails are for pairs."""
+        raise InvalidInputError("guardrails are for pairs, and this agent shows slates. Offer only what may be shown.")
+
+    def set_cost_weight(self, weight: float) -> NoReturn:  # noqa: ARG002
+        """Costs are for pairs."""
+        raise InvalidInputError("costs are for pairs, and this agent shows slates. Use best(features, cost=...).")
+
+    def _check_policy(self, policy: Any) -> None:
+        check_methods(policy, "ListwiseFGTS()", ("start", "choose", "learn", "report"))
+        if not plays_slates(policy):
+            raise InvalidInputError(
+                f"this agent shows slates, and needs a policy that does, such as ListwiseFGTS(); got {policy!r}. "
+                f"Make an Agent with it."
+            )
+
+    def _new_state(
+        self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool, exploration: float
+    ) -> SlateState:
+        if exploration:
+            raise InvalidInputError(f"exploration is for duels; got {exploration!r} for slates. Leave it out.")
+        return SlateState(SlateLane(policy, problem, seed=seed), max_pending, keep_votes=keep_votes)

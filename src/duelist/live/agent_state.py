@@ -349,8 +349,8 @@ class AgentState(Generic[Shown, Asked]):
         return actions.digest if isinstance(actions, FiniteActions) and not self._keeps_sets() else actions
 
     def _keeps_sets(self) -> bool:
-        keeps_sets = getattr(self.lane.policy, "keeps_sets", None)  # a slate policy has no such method, and does
-        return keeps_sets is None or bool(keeps_sets())
+        policy: Any = self.lane.policy
+        return bool(policy.keeps_sets())
 
     def _add(self, question: Asked, shown: Any, actions: ActionSet, conditions: Conditions | None) -> None:
         if self.log is not None:

@@ -20,9 +20,11 @@ import numpy.typing as npt
 
 from duelist.core.checks import finite_array, finite_number
 from duelist.core.errors import InvalidInputError
+from duelist.core.streams import Streams
 from duelist.history.history import History
 from duelist.live.ensemble import Ensemble, renew_ensemble, start_ensemble
-from duelist.live.lane import LiveLane, own_history
+from duelist.live.lane import Lane, LiveLane, own_history
+from duelist.policies.base import Policy
 from duelist.posteriors.linear import LinearPotential
 from duelist.typing import FloatArray, IntArray
 
@@ -45,6 +47,21 @@ class Draws(NamedTuple):
     age: int
 
 
+class Standing(NamedTuple):
+    """A policy and where it stands in its lane: all that its own draws depend on."""
+
+    policy: Policy[Any]
+    state: Any
+    streams: Streams
+    dim: int
+
+    @classmethod
+    def of(cls, lane: Lane[Any]) -> Standing:
+        """Where a lane stands now. States are values, so it stays there."""
+        policy: Any = lane.policy
+        return cls(policy, lane.state, lane.streams, lane.dim)
+
+
 class Beliefs:
     """Draws from a posterior that are renewed as votes grow. It may be used from several threads.
 
@@ -60,6 +77,7 @@ class Beliefs:
         self.lock = threading.Lock()
         self._ensemble: Ensemble | None = None
         self._theta = np.empty((0, 0))
+        self._by_policy: Draws | None = None
 
     def draws(self, news: Callable[[int], int], potential: Callable[[], LinearPotential], *, dim: int, memory: float) -> Draws:
         """The draws, renewed first if they are too old.
@@ -83,10 +101,28 @@ class Beliefs:
             self._keep(known)
             return Draws(self._theta, known.curvature.observations, 0)
 
+    def drawn_by_policy(self, votes: int, standing: Standing, news: int | None = None) -> Draws | None:
+        """Draws by a policy with a model of answers of its own, kept like any others; None where it has none.
+
+        Args:
+            votes: how many were learnt.
+            standing: the policy that has learnt them.
+            news: how many came or were taken back since the present draws; None for what the numbers of votes say.
+        """
+        with self.lock:
+            known = self._by_policy
+            if known is not None and known.theta.shape[1] == standing.dim:
+                age = abs(votes - known.votes) if news is None else news
+                if age <= known.votes // _GROWTH:
+                    return known._replace(age=age)
+            theta = standing.policy.posterior_draws(standing.state, standing.streams, N_DRAWS)
+            self._by_policy = None if theta is None else Draws(theta[0], votes, 0)
+            return self._by_policy
+
     def clear(self) -> None:
         """Draw from scratch the next time: what was learnt is no longer what it was."""
         with self.lock:
-            self._ensemble = None
+            self._ensemble = self._by_policy = None
 
     def to_saved(self) -> Ensemble | None:
         """The draws, as a value that `duelist.core.serialize` takes."""

@@ -228,7 +228,7 @@ def _duels_of_export(rows: list[dict[str, Any]]) -> Iterator[LoggedDuel]:
     missing = {"left", "right", "outcome", "probability", "candidates"} - set(rows[0] if rows else ())
     if missing:
         raise InvalidInputError(f"an export has the columns {', '.join(sorted(missing))} as well. Export it with this version.")
-    usable = [row for row in rows if row["outcome"] in _SIDES and row["candidates"]]
+    usable = [row for row in rows if row["outcome"] in _SIDES and row["candidates"] and row["left"]]  # without slates
     candidates = [tuple(json.loads(row["candidates"])) for row in usable]
     everything = sorted({name for names in candidates for name in names})
     identity, place = np.eye(len(everything)), {name: n for n, name in enumerate(everything)}

@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import InvalidInputError, NonFiniteError
-from duelist.history.duels import Duels
 from duelist.live.lane import LiveLane
 from duelist.live.pending import Parts, load_pending, pair_alone, save_pending, stand_in
 from duelist.live.votes import Votes, learn_votes
@@ -80,6 +79,8 @@ class _Asked(NamedTuple):
 
 class _Answered(Protocol):
     """What the log needs to know of its agent."""
+
+    kind: Any
 
     def outcome_of(self, number: int) -> npt.NDArray[np.int64]:
         """The answer to a duel as a policy takes it."""
@@ -171,9 +172,7 @@ class VoteLog:
             if isinstance(actions, bytes):
                 actions = self.sets.get(actions) or stand_in(parts.features, actions)
             if code % 2:
-                note = None if parts.note is None else parts.note[None]
-                shown = Duels(parts.rows[:1], parts.rows[1:], parts.features[None], note)
-                lane.learn(actions, shown, answers.outcome_of(code // 2))
+                lane.learn(actions, answers.kind.from_parts(parts), answers.outcome_of(code // 2))
             else:
                 with contextlib.suppress(NonFiniteError):  # as `AgentState.ask_again` does
                     lane.commit(lane.propose(actions))

@@ -15,8 +15,8 @@ A state is a NamedTuple in three parts, of which a simple policy needs only the 
 Every field is an array, a number, text, None, or a class with a stored name (`duelist.core.stored_names`), so that a state can
 be saved. A policy need not check outcomes: `simulate` and the live lane do so before they call `learn`.
 
-A `SlatePolicy` shows slates of several candidates instead of pairs and learns from rankings. It has the same verbs, and its own
-runner, `duelist.experiments.simulate_slates`.
+A `SlatePolicy` shows slates of several candidates instead of pairs and learns from rankings. It is a policy with the same
+verbs, and is told by its `choices`, which are more than two.
 """
 
 from __future__ import annotations
@@ -131,6 +131,13 @@ class Policy(Protocol[State]):
         """
         return None
 
+    def posterior_draws(self, state: State, streams: Streams, n_draws: int) -> FloatArray | None:  # noqa: ARG002
+        """(lanes, n_draws, dim) draws of theta given all answers, from the prior; None where they follow from who won in pairs.
+
+        A policy with another model of answers than Bradley-Terry overrides this, and what is believed is read from it.
+        """
+        return None
+
     def keeps_sets(self) -> bool:
         """Whether `learn` reads the arms of the action set. If not, the pair and the set's digest are enough to learn from."""
         return True
@@ -178,32 +185,18 @@ def _described(value: Any) -> str:
     return f"{value!r:.60} of type {type(value).__name__}"
 
 
-class SlatePolicy(Protocol[State]):
-    """A rule for choosing the next slate of `choices` candidates. States are values, as those of a `Policy`.
-
-    Attributes:
-        extra: the extra of duelist that the policy needs to play; empty for none.
-    """
-
-    extra: ClassVar[str] = ""
+class SlatePolicy(Policy[State], Protocol[State]):
+    """A rule for choosing the next slate of `choices` candidates, more than two. States are values, as those of a `Policy`."""
 
     @property
     def choices(self) -> int:
         """Candidates per slate."""
         ...
 
-    def start(self, problem: Problem, streams: Streams) -> State:
-        """The state before the first round, one lane per stream."""
+    def choose(self, state: State, actions: ActionSet, streams: Streams) -> tuple[Any, State]:
+        """`Slates`, one per lane, and the state after asking. Asking again without learning is allowed."""
         ...
 
-    def choose(self, state: State, actions: ActionSet, streams: Streams) -> tuple[Slates, State]:
-        """A slate for every lane, and the state after asking. Asking again without learning is allowed."""
-        ...
-
-    def learn(self, state: State, actions: ActionSet, slates: Slates, answers: Sequence[Answer]) -> State:
+    def learn(self, state: State, actions: ActionSet, shown: Slates | Duels, answers: Sequence[Answer] | IntArray) -> State:
         """The state after learning one answer per lane: places in the slate, best first, or "tie"."""
         ...
-
-    def report(self, state: State) -> dict[str, FloatArray]:  # noqa: ARG002 - what a policy without numbers answers
-        """Numbers about how the policy is doing, for people: each (lanes,)."""
-        return {}

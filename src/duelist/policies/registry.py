@@ -13,7 +13,7 @@ from duelist.core.checks import one_of, require_methods
 from duelist.core.errors import InvalidInputError
 from duelist.core.references import Files, Registry
 from duelist.policies import algorithms
-from duelist.policies.base import Policy, SlatePolicy
+from duelist.policies.base import Policy
 
 POLICIES: dict[str, type[Any]] = {name: getattr(algorithms, name) for name in dir(algorithms)}
 GROUP = "duelist.policies"
@@ -41,9 +41,16 @@ def slate_policies() -> dict[str, type[Any]]:
     return {name: kind for name, kind in POLICIES.items() if plays_slates(kind)}
 
 
-def plays_slates(kind: type[Any]) -> bool:
-    """Whether a policy class shows slates of several candidates, and not pairs."""
-    return SlatePolicy in kind.__mro__
+def plays_slates(policy: Any) -> bool:
+    """Whether a policy shows slates of more than two candidates, and not pairs; a class, whether it does so by default.
+
+    Example:
+        >>> from duelist.policies import ListwiseFGTS
+        >>> plays_slates(ListwiseFGTS), plays_slates(ListwiseFGTS(choices=2))
+        (True, False)
+    """
+    choices = getattr(policy, "choices", 2)
+    return isinstance(choices, int) and choices > 2
 
 
 def policy_class(name: str | type[Any], files: Files | None = None) -> type[Any]:
@@ -70,17 +77,8 @@ def policy_name(field: str, name: object) -> str:
     return _REGISTRY.written(field, name)
 
 
-def require_pairs(kind: type[Any]) -> None:
-    """Refuse a policy that shows slates where only pairs can be played."""
-    if plays_slates(kind):
-        raise InvalidInputError(
-            f"{kind.__name__} shows slates of several candidates and learns from rankings; this plays pairs. Play it with "
-            f"duelist.experiments.simulate_slates, or use FGTS, its counterpart for pairs."
-        )
-
-
 def require_policy(policy: Any) -> Policy[Any]:
-    """Return what can play pairs; say what else it is."""
+    """Return what can play; say what else it is."""
     if isinstance(policy, str):
         raise InvalidInputError(
             f"policy must be a policy such as duelist.FGTS(); got the text {policy!r}. Call its class, or make one from a name "
@@ -93,7 +91,6 @@ def require_policy(policy: Any) -> Policy[Any]:
             f"policy must be a policy such as duelist.FGTS(); got {type(policy).__name__}, which is an environment. "
             f"The policy comes first, then the environment."
         )
-    require_pairs(type(policy))
     require_methods(policy, "policy", ("start", "choose", "learn", "report"))
     made: Policy[Any] = policy
     return made

@@ -6,4 +6,5 @@ from duelist.preferences.plackett_luce import checked_ranking as checked_ranking
 from duelist.preferences.plackett_luce import sample_ranking as sample_ranking
 from duelist.preferences.ties import BothBad as BothBad
 from duelist.preferences.ties import Davidson as Davidson
+from duelist.preferences.ties import LearntDavidson as LearntDavidson
 from duelist.preferences.ties import RaoKupper as RaoKupper

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.special import log_softmax, logsumexp
 
 from duelist.core.errors import InvalidInputError
+from duelist.core.streams import Streams
 from duelist.typing import FloatArray, IntArray
 
 
@@ -82,6 +83,11 @@ def sample_ranking(utilities: FloatArray, generator: np.random.Generator) -> Int
         array([1, 2, 0])
     """
     return np.argsort(-(utilities + generator.gumbel(size=len(utilities))), kind="stable")
+
+
+def sample_rankings(utilities: FloatArray, streams: Streams, round_: int) -> IntArray:
+    """(lanes, q) a full ranking per lane of utilities (lanes, q), from the stream "ranking"."""
+    return np.array([sample_ranking(u, streams.generator("ranking", lane, round_)) for lane, u in enumerate(utilities)])
 
 
 def _completed(order: IntArray, choices: int) -> IntArray:

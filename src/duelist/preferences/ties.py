@@ -1,4 +1,4 @@
-"""Duels that may end in a tie, or in "both bad": outcome models, so that such answers are data and not dropped.
+"""Answers that name no winner, a tie or "both bad": outcome models, so that such answers are data and not dropped.
 
 Davidson (1970):  P(first) : P(second) : P(tie) = e^{u/2} : e^{-u/2} : nu
 Rao-Kupper (1967): P(first) = s(u - log kappa), P(second) = s(-u - log kappa), the rest a tie, kappa >= 1
@@ -6,13 +6,15 @@ Both bad:          P(first) : P(second) : P(both bad) = e^{r1} : e^{r2} : e^{b},
 
 with u = r1 - r2. The first two know the difference alone; "both bad" also says that both utilities are low, which a difference
 cannot, so its slope has two entries.
+
+Davidson's model extends to slates of q candidates: a tie has odds nu against the geometric mean of the q odds e^{r_k}.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit, log_softmax
@@ -81,6 +83,23 @@ class Davidson:
 
 
 @dataclass(frozen=True)
+class LearntDavidson:
+    """Davidson's model with nu unknown, log nu ~ N(log median, spread^2): learnt with the utilities, from how often people tie.
+
+    Args:
+        median: of the prior of nu.
+        spread: standard deviation of the prior of log nu.
+    """
+
+    median: float = 1.0
+    spread: float = 1.0
+
+    def __post_init__(self) -> None:
+        finite_number("median", self.median, above=0.0)
+        finite_number("spread", self.spread, above=0.0)
+
+
+@dataclass(frozen=True)
 class RaoKupper:
     """Ties by the model of Rao and Kupper: a winner must be ahead by a threshold, log kappa.
 
@@ -146,4 +165,9 @@ class BothBad:
 
 
 # By the name under which a model is written down. A class may be renamed; its entry here is in users' files.
-TIE_MODELS: dict[str, type[OutcomeModel]] = {"Davidson": Davidson, "RaoKupper": RaoKupper, "BothBad": BothBad}
+TIE_MODELS: dict[str, type[Any]] = {
+    "Davidson": Davidson,
+    "LearntDavidson": LearntDavidson,
+    "RaoKupper": RaoKupper,
+    "BothBad": BothBad,
+}

@@ -85,10 +85,10 @@ def refresh_whitener(state: S, answers: int, curvature: Callable[[], FloatArray]
     """The state with whiteners for that many answers; `curvature` gives (lanes, dim, dim) and is asked if they are too old."""
     if answers < _REFRESH_AFTER * state.whitened_at:
         return state
-    return state._replace(whitener=_whiten(curvature()), whitened_at=answers)
+    return state._replace(whitener=whiten(curvature()), whitened_at=answers)
 
 
-def _whiten(curvatures: FloatArray) -> FloatArray:
+def whiten(curvatures: FloatArray) -> FloatArray:
     """Inverse Cholesky factors of (lanes, dim, dim) curvatures; NaN where one is not finite."""
     if not np.isfinite(curvatures).all():
         return np.full_like(curvatures, np.nan)

@@ -37,7 +37,7 @@ class ClientError(DuelistError):
 
 @dataclass(frozen=True)
 class Ask:
-    """A pair to show.
+    """A pair to show, or a slate.
 
     Attributes:
         id: what the answer refers to.
@@ -47,6 +47,8 @@ class Ask:
         left_content: what to show on the left.
         right_content: what to show on the right.
         probability: estimated probability with which this pair was chosen; None where the policy does not say.
+        items: ids of all items shown, in the order of the screen. Of a slate nothing is left or right, and those are empty.
+        contents: what to show of each.
     """
 
     id: str
@@ -56,6 +58,8 @@ class Ask:
     left_content: str
     right_content: str
     probability: float | None
+    items: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
 
 
 class Client:
@@ -115,7 +119,7 @@ class Client:
         return list(self._json("GET", "/arenas")["arenas"])
 
     def ask(self, arena: str, *, features: Mapping[str, Sequence[float]] | None = None, voter: str | None = None) -> Ask:
-        """Ask for a pair.
+        """Ask for a pair, or for a slate where the arena's policy shows those.
 
         Args:
             arena: id of the arena.
@@ -128,8 +132,10 @@ class Client:
         if features is not None:
             body["features"] = {item: [float(x) for x in row] for item, row in features.items()}
         made = self._json("POST", f"{_arena(arena)}/asks", body)
-        left, right = made["left"], made["right"]
-        return Ask(made["id"], arena, left["item"], right["item"], left["content"], right["content"], made["probability"])
+        shown = made.get("candidates") or [made["left"], made["right"]]
+        items, contents = (tuple(one[name] for one in shown) for name in ("item", "content"))
+        left, right, left_content, right_content = (*items, *contents) if len(items) == 2 else ("",) * 4
+        return Ask(made["id"], arena, left, right, left_content, right_content, made["probability"], items, contents)
 
     def tell(self, ask: Ask, outcome: Literal["left", "right", "tie", "both_bad", "skip"], *, voter: str | None = None) -> None:
         """Answer an ask. Saying the same again changes nothing; saying something else is refused."""
@@ -137,10 +143,15 @@ class Client:
         self._json("PUT", f"{_arena(ask.arena)}/asks/{ask.id}/answer", body)
 
     def tell_winner(self, ask: Ask, winner: str, *, voter: str | None = None) -> None:
-        """Answer an ask by the id of the item that won."""
-        if winner not in (ask.left, ask.right):
-            raise InvalidInputError(f"winner must be {ask.left!r} or {ask.right!r}; got {winner!r}.")
-        self.tell(ask, "left" if winner == ask.left else "right", voter=voter)
+        """Answer an ask by the id of the item that won: the better of two, or the best of a slate."""
+        self.tell_ranking(ask, [winner], voter=voter)
+
+    def tell_ranking(self, ask: Ask, ranking: Sequence[str], *, voter: str | None = None) -> None:
+        """Answer an ask by the ids of the items that it showed, best first: all of them, or the best few."""
+        if not ranking or not set(ranking) <= set(ask.items):
+            raise InvalidInputError(f"winner must be {' or '.join(map(repr, ask.items))}; got {', '.join(map(repr, ranking))}.")
+        body: dict[str, Any] = {"ranking": list(ranking)}
+        self._json("PUT", f"{_arena(ask.arena)}/asks/{ask.id}/answer", body if voter is None else {**body, "voter": voter})
 
     def undo(self, ask: Ask, *, voter: str) -> None:
         """Take an answer back, in time."""

@@ -16,7 +16,8 @@ from duelist.service.arena.arena import Arena
 from duelist.service.arena.commands import Ask, Tell, check_items
 from duelist.service.arena.decisions import ASKED, SETTLED, DecisionLog
 from duelist.service.arena.items import Item
-from duelist.service.arena.learner import OpenAsk, new_lane
+from duelist.service.arena.learner import OpenAsk
+from duelist.service.arena.slates import restore_slates, slates_to_saved
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.errors import NotFoundError, RefusedError, ServiceError
 from duelist.service.keys import Key
@@ -99,10 +100,10 @@ def created(spec: ArenaSpec, items: Sequence[Item], *, at: int) -> Event:
 
 def check_playable(spec: ArenaSpec, items: Sequence[Item]) -> None:
     """Build an arena on trial and vote in it once, so that settings with which it cannot play are refused early."""
-    features = None
+    features, most = None, int(spec.policy.get("choices", 2))
     if spec.features == "request":
         numbers = range(1, spec.dim + 1)
-        features = {item.id: [place / n for n in numbers] for place, item in enumerate(items[:2])}
+        features = {item.id: [place / n for n in numbers] for place, item in enumerate(items[: max(2, most)])}
     ask = Ask(spec.id, token=0, flipped=False, features=features)
     try:
         state = ServiceState()
@@ -111,7 +112,8 @@ def check_playable(spec: ArenaSpec, items: Sequence[Item]) -> None:
             event = ask.decide(state, 0)
             if event is not None:
                 state.apply(event)
-                tell = Tell(spec.id, ask.reply(state, event).decision.id, "left").decide(state, 0)
+                asked = ask.reply(state, event)
+                tell = Tell(spec.id, asked.decision.id, "", ranking=(asked.left.id,)).decide(state, 0)
                 if tell is not None:
                     state.apply(tell)
     except ServiceError:
@@ -142,6 +144,7 @@ def to_saved(arena: Arena) -> dict[str, Any]:
         "dim": learner.lane.dim,
         "generation": learner.lane.generation,
         "state": learner.lane.state,
+        "slates": slates_to_saved(learner) if learner.choices > 2 else None,
     }
 
 
@@ -165,7 +168,9 @@ def from_saved(saved: dict[str, Any]) -> Arena:
     learner.learnt = saved["learnt"].tolist()
     if learner.request_features is not None:
         learner.request_features.restore(saved["sent"])
-    learner.lane = new_lane(learner.lane.policy, arena.spec, dim=saved["dim"], generation=saved["generation"])
+    if saved.get("slates") is not None:  # since 0.2.0
+        restore_slates(learner, saved["slates"])
+    learner.lane = learner.new_lane(dim=saved["dim"], generation=saved["generation"])
     learner.lane.state = saved["state"]
     learner.asks = _asks_of_generation(arena)
     if learner.lane.counts_pending:

@@ -13,7 +13,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import may_be_lanes
 from duelist.environments.registry import environment_class, environment_name
 from duelist.experiments.sweep.parameters import Value, build, check_names, check_value, parameter_hints, takes_lists
-from duelist.policies.registry import policy_class, policy_name, require_pairs
+from duelist.policies.registry import policy_class, policy_name
 
 CRITERIA = ("mean", "median")
 
@@ -41,7 +41,6 @@ class PolicySpec:
     def __post_init__(self) -> None:
         class_ = policy_class(self.policy)
         name = policy_name("policy", self.policy)
-        require_pairs(class_)
         hints = parameter_hints(class_)
         set_field(self, "policy", name)
         if not isinstance(self.label, str):

@@ -103,6 +103,24 @@ def separate_arms(duels: Duels, actions: FiniteActions, redraw: Callable[[int], 
     return duels_between(actions, first, second)
 
 
+def separate_slates(actions: FiniteActions, theta: FloatArray, rows: IntArray) -> IntArray:
+    """Rows (lanes, choices) of which none is there twice, while there are others: a later draw shows its next best arm.
+
+    Args:
+        actions: the arms.
+        theta: (lanes, choices, dim) the draws behind the slate.
+        rows: (lanes, choices) the best arm of each.
+    """
+    rows, lanes = rows.copy(), np.arange(len(rows))
+    for place in range(1, rows.shape[1]):
+        shown = (rows[:, place, None] == rows[:, :place]).any(axis=1)
+        if shown.any():
+            utilities = actions.utilities(theta[:, place])
+            utilities[lanes[:, None], rows[:, :place]] = -np.inf
+            rows[shown, place] = np.argmax(utilities, axis=1)[shown]
+    return rows
+
+
 def separate_points(duels: Duels, actions: ActionSet, redraw: Callable[[int], FloatArray], theta: FloatArray) -> Duels:
     """Give lanes whose two points agree another second one; the other lanes keep theirs.
 

@@ -13,8 +13,8 @@ better word: `line_up` is the number of a roster.
 | retired, returned | `item` (number) |
 | asked | `number`, `token`, `first`, `second` (item numbers), `flipped`, `line_up`, `stream` (generation of the lane, asks in
   it before this one), `policy`, `version`, `probability`, `explored` (null where unknown), `drawn`, and `request`,
-  `features` and `voter` where they came with the ask |
-| told | `number`, `outcome`, `voter` where one came with the answer |
+  `features` and `voter` where they came with the ask; of a slate also `slate` (item numbers) and `order` (on the screen) |
+| told | `number`, `outcome`, `voter` where one came with the answer, `ranking` (places in the slate) where that is "ranked" |
 | undone | `number` |
 | imported | `batch`, `votes`: [first, second, outcome] |
 | key | `id`, `role`, `digest`, `label`, `scope`: no arena |
@@ -40,8 +40,9 @@ from duelist.service.arena.decisions import (
     NewDecision,
 )
 from duelist.service.arena.items import Item, ItemTable
-from duelist.service.arena.learner import Learner, OpenAsk
+from duelist.service.arena.learner import OpenAsk, ShownSlate
 from duelist.service.arena.outcomes import OUTCOMES, Outcome
+from duelist.service.arena.slates import make_learner
 from duelist.service.arena.spec import ArenaSpec, FeatureKind, TieKind
 from duelist.service.errors import NotFoundError
 
@@ -59,6 +60,7 @@ class ArenaSummary(NamedTuple):
     dim: int
     embedder: str
     policy: str
+    choices: int
     items: int
     active_items: int
     asks: int
@@ -96,7 +98,7 @@ class Arena:
         self.spec = spec
         self.table = ItemTable(spec.id)
         self.log = DecisionLog()
-        self.learner = Learner(spec, self.table)
+        self.learner = make_learner(spec, self.table)
         self.voters: dict[str, int] = {}
         self.batches: dict[str, int] = {}
         self.revision = 0
@@ -139,7 +141,7 @@ class Arena:
     @property
     def n_votes(self) -> int:
         """Answers other than skips."""
-        return self.log.count(Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD)
+        return self.log.count(Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD, Outcome.RANKED)
 
     def summary(self) -> ArenaSummary:
         """The settings and the counts."""
@@ -152,6 +154,7 @@ class Arena:
             dim=self.learner.lane.dim,
             embedder=spec.embedder,
             policy=str(spec.policy["kind"]),
+            choices=self.learner.choices,
             items=len(self.table.items),
             active_items=len(self.table.active),
             asks=len(self.log),
@@ -189,7 +192,8 @@ class Arena:
         asker = NO_VOTER
         if "voter" in body:
             asker = self.voters.setdefault(body["voter"], len(self.voters))
-            self.seen.add(body["voter"], *learner.contents_of(offer, body["first"], body["second"]))
+            if "slate" not in body:
+                self.seen.add(body["voter"], *learner.contents_of(offer, body["first"], body["second"]))
         number = self.log.append(
             NewDecision(
                 body["token"],
@@ -205,6 +209,8 @@ class Arena:
                 asker,
             )
         )
+        if "slate" in body:
+            learner.slates[number] = ShownSlate(tuple(body["slate"]), tuple(body["order"]))
         if learner.lane.counts_pending:
             learner.keep_open(number, OpenAsk(body["first"], body["second"], body["line_up"]))
         if "request" in body:
@@ -220,6 +226,8 @@ class Arena:
         if index in self.undoable_by:
             # A voter's earlier answer stands as soon as the same voter gives another.
             self._settle_one(self.undoable_by[index])
+        if "ranking" in body:
+            self.learner.rankings[number] = tuple(body["ranking"])
         undoable = index != NO_VOTER and self.spec.undo_ms > 0
         self.log.set_told(number, OUTCOMES[body["outcome"]], body["at"], index, UNDOABLE if undoable else SETTLED)
         if undoable:
@@ -232,6 +240,7 @@ class Arena:
         number = body["number"]
         del self.undoable[number]
         del self.undoable_by[self.log[number].voter]
+        self.learner.rankings.pop(number, None)
         self.log.set_told(number, Outcome.OPEN, 0, NO_VOTER, WAITING)
 
     def _apply_imported(self, body: Body) -> None:

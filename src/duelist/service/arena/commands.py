@@ -16,6 +16,7 @@ from duelist.service.arena.decisions import UNDOABLE, Decision
 from duelist.service.arena.items import Item, with_ids
 from duelist.service.arena.learner import RequestedFeatures
 from duelist.service.arena.outcomes import OUTCOME_NAMES, Outcome, from_sides
+from duelist.service.arena.slates import SlateLearner, places_of
 from duelist.service.errors import ConflictError, RefusedError
 from duelist.version import __version__
 
@@ -33,19 +34,23 @@ class Arenas(Protocol):
 
 
 class Asked(NamedTuple):
-    """A pair to show.
+    """A pair to show, or a slate.
 
     Attributes:
         decision: with the answer, if there is one.
         left: the item on the left.
         right: the item on the right.
         repeated: whether the same request had got this pair before.
+        slate: instead of left and right, the items in the order of the screen; empty for a pair.
+        ranking: the items that the answer names, best first.
     """
 
     decision: Decision
     left: Item
     right: Item
     repeated: bool
+    slate: tuple[Item, ...] = ()
+    ranking: tuple[Item, ...] = ()
 
 
 class Told(NamedTuple):
@@ -62,7 +67,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Choose a pair.
+    """Choose a pair, or a slate where the arena shows those.
 
     Attributes:
         arena: id of the arena.
@@ -97,17 +102,22 @@ class Ask:
             "at": at,
             "number": len(arena.log),
             "token": self.token,
-            "first": members[proposal.shown.first[0]],
-            "second": members[proposal.shown.second[0]],
-            "flipped": self.flipped,
             "line_up": len(arena.table.rosters) - 1,
             "stream": [learner.lane.generation, learner.asks],
             "policy": spec.policy["kind"],
             "version": __version__,
-            "probability": learner.probability(proposal),
-            "explored": learner.explored(proposal, offer),
-            "drawn": learner.lane.drawn_utilities(proposal).tolist(),
         }
+        if isinstance(learner, SlateLearner):
+            body |= learner.slate_facts(proposal, offer, self.token)
+        else:
+            body |= {
+                "first": members[proposal.shown.first[0]],
+                "second": members[proposal.shown.second[0]],
+                "flipped": self.flipped,
+                "probability": learner.probability(proposal),
+                "explored": learner.explored(proposal, offer),
+                "drawn": learner.lane.drawn_utilities(proposal).tolist(),
+            }
         if self.request:
             body["request"] = self.request
         if self.voter:
@@ -133,19 +143,24 @@ class Tell:
         ask: id of the decision.
         verdict: left, right, tie, both_bad or skip.
         voter: any name; empty for the voter who was asked, if there was one.
+        ranking: instead of a verdict, ids of items that were shown, best first: the best alone, or more.
     """
 
     arena: str
     ask: str
     verdict: str
     voter: str = ""
+    ranking: tuple[str, ...] = ()
 
     def decide(self, state: Arenas, at: int) -> Event | None:
         """The event `told`; None where the same answer was given before."""
         arena = state.arena(self.arena)
         decision = arena.decision(self.ask)
-        outcome = from_sides(self.verdict, flipped=decision.flipped)
-        if decision.outcome is outcome:
+        if self.ranking or isinstance(arena.learner, SlateLearner):
+            outcome, places = self._read(arena, decision)
+        else:
+            outcome, places = from_sides(self.verdict, flipped=decision.flipped), None
+        if decision.outcome is outcome and (places is None or arena.learner.rankings[decision.number] == places):
             return None
         if decision.outcome is not Outcome.OPEN:
             raise ConflictError(
@@ -155,9 +170,24 @@ class Tell:
         if kept is not None and decision.number not in kept.waiting:
             raise ConflictError(f"ask {self.ask} was dropped: more than {kept.most_waiting} later asks came without an answer.")
         body: Body = {"arena": self.arena, "at": at, "number": decision.number, "outcome": OUTCOME_NAMES[outcome]}
+        if places is not None:
+            body["ranking"] = places
         if self.voter:
             body["voter"] = self.voter
         return Event("told", body)
+
+    def _read(self, arena: Arena, decision: Decision) -> tuple[Outcome, tuple[int, ...] | None]:
+        """The outcome, and of a slate the places in it that the answer names."""
+        is_slate = decision.number in arena.learner.slates
+        if not self.ranking:
+            if self.verdict in ("left", "right"):
+                raise RefusedError(f"ask {self.ask} shows a slate, without sides: say best or ranking; got {self.verdict!r}.")
+            return from_sides(self.verdict, flipped=False), None
+        numbers = [arena.table.number_of(item) for item in self.ranking]
+        places = places_of(arena.learner, decision, numbers, self.ranking)
+        if is_slate:
+            return Outcome.RANKED, places
+        return (Outcome.FIRST if places[0] == 0 else Outcome.SECOND), None
 
     def reply(self, state: Arenas, event: Event | None) -> Told:
         """Whether it counts now, and until when it can be undone."""
@@ -247,8 +277,9 @@ class SetRetired:
         number = table.number_of(self.item)
         if (number in table.retired) == self.retired:
             return None
-        if self.retired and len(table.active) <= 2:
-            raise ConflictError("an arena needs two active items; add another before retiring this one.")
+        least = state.arena(self.arena).learner.choices
+        if self.retired and len(table.active) <= least:
+            raise ConflictError(f"this arena needs {least} active items; add another before retiring this one.")
         return Event("retired" if self.retired else "returned", {"arena": self.arena, "at": at, "item": number})
 
     def reply(self, state: Arenas, event: Event | None) -> ListedItem:  # noqa: ARG002 - a command's signature
@@ -297,8 +328,12 @@ class ImportVotes:
 
 
 def shown_pair(arena: Arena, decision: Decision, *, repeated: bool) -> Asked:
-    """A decision with its two items, left and right as drawn."""
-    items = arena.table.items
+    """A decision with its two items, left and right as drawn; of a slate, with all."""
+    items, learner = arena.table.items, arena.learner
+    if decision.number in learner.slates:
+        slate, ranking = learner.slates[decision.number], learner.rankings.get(decision.number, ())
+        shown = tuple(items[number] for number in slate.screen)
+        return Asked(decision, shown[0], shown[1], repeated, shown, tuple(items[slate.items[place]] for place in ranking))
     first, second = items[decision.first], items[decision.second]
     return Asked(decision, second, first, repeated) if decision.flipped else Asked(decision, first, second, repeated)
 

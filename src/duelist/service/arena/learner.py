@@ -16,7 +16,6 @@ from duelist.history.duels import Duels, duels_between
 from duelist.live.lane import FRESH_QUESTIONS, NOTHING_PENDING, Limits, LiveLane, Proposal
 from duelist.live.seen_pairs import Codes, SeenPairs
 from duelist.policies.base import Policy
-from duelist.policies.codec import policy_from_mapping
 from duelist.service.arena.decisions import Decision
 from duelist.service.arena.items import ItemTable
 from duelist.service.arena.outcomes import SIGNS
@@ -46,6 +45,23 @@ class OpenAsk(NamedTuple):
     first: int
     second: int
     roster: int
+
+
+class ShownSlate(NamedTuple):
+    """What an ask for a slate shows.
+
+    Attributes:
+        items: their numbers, in the order of the policy.
+        order: places in `items`, as they stand on the screen.
+    """
+
+    items: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @property
+    def screen(self) -> tuple[int, ...]:
+        """Numbers of the items in the order of the screen."""
+        return tuple(self.items[place] for place in self.order)
 
 
 class RequestFeatures:
@@ -138,11 +154,21 @@ class Learner:
     Args:
         spec: settings of the arena.
         table: its items.
+        policy: the one of the settings.
+
+    Attributes:
+        choices: how many items an ask shows.
+        slates: what asks for slates show, by decision; empty where pairs are shown.
+        rankings: places in the slate, best first, of the answers that rank.
     """
 
-    def __init__(self, spec: ArenaSpec, table: ItemTable) -> None:
-        self._spec, self._table = spec, table
-        self.lane = new_lane(policy_from_mapping(spec.policy), spec, dim=spec.dim_for(0), generation=0)
+    choices = 2
+
+    def __init__(self, spec: ArenaSpec, table: ItemTable, policy: Policy[Any]) -> None:
+        self._spec, self._table, self._policy = spec, table, policy
+        self.slates: dict[int, ShownSlate] = {}
+        self.rankings: dict[int, tuple[int, ...]] = {}
+        self.lane = self.new_lane(dim=spec.dim_for(0), generation=0)
         self.asks = 0  # in this generation of the lane
         self.learnt: list[int] = []  # decisions in the order in which the lane learnt them
         self.request_features = RequestFeatures(spec.dim) if spec.features == "request" else None
@@ -151,6 +177,13 @@ class Learner:
         self._offers: dict[int, Offer] = {}
         # The latest asks whose answers were not learnt yet, oldest first. Kept where the policy counts them.
         self.open: dict[int, OpenAsk] = {}
+
+    def new_lane(self, *, dim: int, generation: int) -> LiveLane:
+        """A lane that has learnt nothing yet."""
+        return LiveLane(self._policy, self._problem(dim), seed=self._spec.seed, generation=generation)
+
+    def _problem(self, dim: int) -> Problem:
+        return Problem(dim=dim, live=True)
 
     def offer(self, features: RequestedFeatures | None) -> Offer:
         """What an ask may choose from."""
@@ -180,9 +213,10 @@ class Learner:
                 return self.lane.propose_distinct(offer.actions, self._pending(), limits)
             return self.lane.propose_distinct(offer.actions, limits=limits)
         except NonFiniteError as error:
-            raise ConflictError(
-                f"{self._spec.policy['kind']} cannot choose with these features and settings: {error}"
-            ) from error
+            raise self._cannot_choose(error) from error
+
+    def _cannot_choose(self, error: NonFiniteError) -> ConflictError:
+        return ConflictError(f"{self._spec.policy['kind']} cannot choose with these features and settings: {error}")
 
     def unseen(self, offer: Offer, seen: SeenPairs, voter: str) -> Limits | None:
         """What keeps a voter from seeing a pair of this offer again; None where there is nothing to avoid."""
@@ -267,7 +301,7 @@ class Learner:
 
     def start_again(self, dim: int, learnt: Sequence[Decision]) -> None:
         """Learn everything again in a larger dimension: items without features have one dimension each."""
-        self.lane = new_lane(self.lane.policy, self._spec, dim=dim, generation=self.lane.generation + 1)
+        self.lane = self.new_lane(dim=dim, generation=self.lane.generation + 1)
         self.asks = 0
         self._offers.clear()
         for decision in learnt:
@@ -282,8 +316,3 @@ class Learner:
             return self._roster(decision.roster)
         members = tuple(sorted({*members, decision.first, decision.second}))
         return Offer(FiniteActions(self._table.features(members, self.lane.dim)), members)
-
-
-def new_lane(policy: Policy[Any], spec: ArenaSpec, *, dim: int, generation: int) -> LiveLane:
-    """A lane that has learnt nothing yet."""
-    return LiveLane(policy, Problem(dim=dim, live=True), seed=spec.seed, generation=generation)

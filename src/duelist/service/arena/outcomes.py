@@ -1,8 +1,9 @@
-"""What a person may say about two candidates.
+"""What a person may say about two candidates, or about several.
 
 Every outcome is kept in the journal. A win teaches who is better; a tie that the two are close, and counts as half a win each
 way (see `duelist.history`). "Both bad" says something about both and nothing about their order, and a skip nothing at all:
-utilities here are relative to each other, so nothing is learnt from either.
+utilities here are relative to each other, so nothing is learnt from either. The answer to a slate of several names the best, or
+the best few in order.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from enum import IntEnum
 from typing import Literal
 
 Verdict = Literal["left", "right", "tie", "both_bad", "skip"]
+Said = Literal["left", "right", "tie", "both_bad", "skip", "ranked"]
 
 
 class Outcome(IntEnum):
@@ -22,6 +24,7 @@ class Outcome(IntEnum):
     TIE = 3
     BOTH_BAD = 4
     SKIP = 5
+    RANKED = 6  # of a slate: the items in order, or the best of them alone
 
     @property
     def is_win(self) -> bool:
@@ -38,6 +41,7 @@ OUTCOMES = {
     "tie": Outcome.TIE,
     "both_bad": Outcome.BOTH_BAD,
     "skip": Outcome.SKIP,
+    "ranked": Outcome.RANKED,
 }
 OUTCOME_NAMES = {outcome: name for name, outcome in OUTCOMES.items()}
 

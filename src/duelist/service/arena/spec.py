@@ -29,7 +29,8 @@ class ArenaSpec:
         seed: names all random numbers of the arena.
         undo_ms: how long a voter may take back an answer. Answers are learnt when that time is over.
         version: the duelist that created the arena.
-        ties: "half" where a tie is learnt as half a win each way, "ignored" where it is only counted. Arenas from before
+        ties: "half" where a tie is learnt, as half a win each way or as the policy's model of ties says, "ignored" where it is
+            only counted. Arenas from before
             this choice existed have no such setting and ignore ties, as they always did.
     """
 
@@ -48,7 +49,8 @@ class ArenaSpec:
     @property
     def learnt_outcomes(self) -> tuple[Outcome, ...]:
         """The answers that the policy learns."""
-        return (Outcome.FIRST, Outcome.SECOND, Outcome.TIE) if self.ties == "half" else (Outcome.FIRST, Outcome.SECOND)
+        named = (Outcome.FIRST, Outcome.SECOND, Outcome.RANKED)
+        return (*named, Outcome.TIE) if self.ties == "half" else named
 
     def dim_for(self, n_items: int) -> int:
         """The dimension that the policy needs for that many items."""

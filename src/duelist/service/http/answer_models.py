@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from duelist.service.arena.items import Format
-from duelist.service.arena.outcomes import Verdict
+from duelist.service.arena.outcomes import Said
 from duelist.service.arena.spec import FeatureKind, TieKind
 from duelist.service.http.fields import Answer, Share, Whole
 from duelist.service.keys import Role
@@ -55,6 +55,7 @@ class ArenaInfo(Answer):
     dim: Whole = Field(description="Length of a feature vector at present.")
     embedder: str
     policy: str
+    choices: Whole = Field(default=2, description="How many items an ask shows.")
     items: Whole
     active_items: Whole
     asks: Whole
@@ -71,7 +72,7 @@ class ArenaList(Answer):
 
 
 class Candidate(Answer):
-    """One side of a pair, as a voter sees it."""
+    """One side of a pair, or one of a slate, as a voter sees it."""
 
     item: str
     content: str
@@ -79,14 +80,16 @@ class Candidate(Answer):
 
 
 class AskInfo(Answer):
-    """A pair to show, left and right as drawn."""
+    """A pair to show, left and right as drawn; or a slate, in the order drawn."""
 
     id: str
     arena: str
-    left: Candidate
-    right: Candidate
+    left: Candidate | None = Field(description="Null for a slate.")
+    right: Candidate | None
+    candidates: list[Candidate] | None = Field(default=None, description="The slate, in arenas that show more than two.")
     probability: Share | None = Field(description="Estimated probability with which the policy chose this pair.")
-    outcome: Verdict | None = Field(description="The answer, where there is one.")
+    outcome: Said | None = Field(description="The answer, where there is one.")
+    ranking: list[str] | None = Field(default=None, description="Of a slate: the items that the answer names, best first.")
     asked_at: Whole = Field(description="Milliseconds since 1970, UTC.")
 
 
@@ -94,7 +97,7 @@ class AnswerInfo(Answer):
     """What became of an answer."""
 
     id: str
-    outcome: Verdict
+    outcome: Said = Field(description="As it was given; ranked where it was given by items.")
     repeated: bool = Field(description="True where the same answer was given before: it still counts once.")
     undo_until: Whole | None = Field(description="Until when it can be undone, milliseconds since 1970; null where it cannot.")
 

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 MAX_DIM = 512
+MAX_CHOICES = 9  # a key for each on the page
 MAX_ITEMS_AT_ONCE = 256
 MAX_VOTES_AT_ONCE = 10_000
 LARGEST_FEATURE = 1000.0

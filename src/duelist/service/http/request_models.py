@@ -10,6 +10,7 @@ from duelist.service.arena.items import Format
 from duelist.service.arena.outcomes import Verdict
 from duelist.service.arena.spec import FeatureKind, TieKind
 from duelist.service.http.fields import (
+    MAX_CHOICES,
     MAX_DIM,
     MAX_ITEMS_AT_ONCE,
     MAX_VOTES_AT_ONCE,
@@ -77,7 +78,9 @@ class NewArena(Request):
     policy: PolicyChoice = Field(default_factory=PolicyChoice)
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     ties: TieKind = Field(
-        default="half", description="half: a tie is learnt as half a win each way. ignored: ties are counted and teach nothing."
+        default="half",
+        description="half: a tie is learnt as half a win each way, or as the policy's model of ties says. ignored: ties are "
+        "counted and teach nothing.",
     )
     undo_seconds: Annotated[float, Field(ge=0, le=3600)] = Field(
         default=10.0, description="How long a named voter may take an answer back. It is learnt when that time is over."
@@ -118,10 +121,22 @@ class PredictionRequest(Request):
 
 
 class NewAnswer(Request):
-    """The answer of a voter to a pair."""
+    """The answer of a voter: an outcome, the best item, or a ranking."""
 
-    outcome: Verdict = Field(description="left or right for the one preferred; tie; both_bad; skip for no opinion.")
+    outcome: Verdict | None = Field(
+        default=None, description="left or right for the one preferred of a pair; tie; both_bad; skip for no opinion."
+    )
+    best: ItemId | None = Field(default=None, description="Instead: the item that is best of those shown.")
+    ranking: Annotated[list[ItemId], Field(min_length=1, max_length=MAX_CHOICES)] | None = Field(
+        default=None, description="Instead: items that were shown, best first; all of them, or the best few."
+    )
     voter: Voter | None = Field(default=None, description="Answers of a named voter can be undone for a while.")
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> NewAnswer:
+        if (self.outcome is None) + (self.best is None) + (self.ranking is None) != 2:
+            raise ValueError("say one of outcome, best and ranking")
+        return self
 
 
 class UndoRequest(Request):

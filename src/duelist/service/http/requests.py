@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from duelist.core.checks import finite_array
 from duelist.core.errors import DuelistError
 from duelist.policies.codec import make, to_mapping
-from duelist.policies.registry import duel_policies, registered_policy, require_pairs
+from duelist.policies.registry import POLICIES, registered_policy
+from duelist.preferences.ties import TIE_MODELS
 from duelist.service.arena.items import Item, slug
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.embedding import Embedder
 from duelist.service.errors import RefusedError, UnavailableError
-from duelist.service.http.fields import LARGEST_FEATURE, MAX_DIM
+from duelist.service.http.fields import LARGEST_FEATURE, MAX_CHOICES, MAX_DIM
 from duelist.service.http.request_models import NewArena, NewItem, PolicyChoice
 from duelist.version import __version__
 
@@ -93,20 +94,24 @@ def _embedded(texts: list[str], spec: ArenaSpec, embedders: dict[str, Embedder])
 def _policy_of(choice: PolicyChoice) -> dict[str, object]:
     try:
         chosen = registered_policy(choice.name)
-        require_pairs(chosen)
         if chosen.extra:
             raise RefusedError(f"{chosen.__name__} learns a reward that is not linear; an arena ranks items by a linear one.")
         for name in _NOT_SETTINGS:
             if name in choice.settings:
                 raise RefusedError(f"{name} is not a setting: choose the policy by its name, and its prior by prior_scale.")
         settings: dict[str, object] = {**choice.settings}
+        if settings.get("ties") in TIE_MODELS:
+            settings["ties"] = {"kind": settings["ties"]}
         if choice.prior_scale is not None:
             settings["prior"] = {"kind": "Gaussian", "scale": choice.prior_scale}
-        return to_mapping(make(chosen, settings))
+        policy = make(chosen, settings)
+        if getattr(policy, "choices", 2) > MAX_CHOICES:
+            raise RefusedError(f"choices must be at most {MAX_CHOICES}, so that people can look at all; got {policy.choices}.")
+        return to_mapping(policy)
     except (DuelistError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, RefusedError):
             raise
-        known = ", ".join(duel_policies(with_extras=False))
+        known = ", ".join(name for name, one in POLICIES.items() if not one.extra)
         raise RefusedError(f"policy {choice.name!r} cannot be made: {error} Known policies: {known}.") from error
 
 

@@ -1,4 +1,4 @@
-"""Routes: ask for a pair, answer it, take the answer back."""
+"""Routes: ask for a pair or a slate, answer it, take the answer back."""
 
 from __future__ import annotations
 
@@ -43,10 +43,12 @@ def get_ask(service: TheService, arena: VisitedArena, ask: AskPath) -> AskInfo:
 @busy.put("/arenas/{arena}/asks/{ask}/answer", response_model=AnswerInfo, responses=refusals(400, 404, 409, 503))
 async def tell(service: TheService, arena: VotedArena, ask: AskPath, body: NewAnswer) -> Response:
     """Answer an ask. The same answer again changes nothing; another one is refused."""
-    repeated, undo_until = await service.commit(Tell(arena, ask, body.outcome, body.voter or ""))
+    ranking = tuple(body.ranking or ()) if body.best is None else (body.best,)
+    repeated, undo_until = await service.commit(Tell(arena, ask, body.outcome or "", body.voter or "", ranking))
+    said = body.outcome or "ranked"
     if not repeated:
-        service.metrics.answers.labels(body.outcome).inc()
-    answer = AnswerInfo.model_construct(id=ask, outcome=body.outcome, repeated=repeated, undo_until=undo_until)
+        service.metrics.answers.labels(said).inc()
+    answer = AnswerInfo.model_construct(id=ask, outcome=said, repeated=repeated, undo_until=undo_until)
     return Response(answer.model_dump_json(), media_type="application/json")
 
 
@@ -60,8 +62,20 @@ async def undo(service: TheService, arena: VotedArena, ask: AskPath, body: UndoR
 
 def ask_info(arena: str, asked: Asked) -> AskInfo:
     """What a voter is shown of a decision."""
-    decision, left, right, _ = asked
+    decision, left, right, _, slate, ranking = asked
     probability, outcome = decision.probability, decision.outcome
+    if slate:
+        return AskInfo.model_construct(
+            id=decision.id,
+            arena=arena,
+            left=None,
+            right=None,
+            candidates=[Candidate(item=item.id, content=item.content, format=item.format) for item in slate],
+            probability=None,
+            outcome=None if outcome is Outcome.OPEN else to_sides(outcome, flipped=False),
+            ranking=[item.id for item in ranking] or None,
+            asked_at=decision.asked_at,
+        )
     return AskInfo.model_construct(
         id=decision.id,
         arena=arena,

@@ -8,6 +8,7 @@ import numpy as np
 
 from duelist.service.arena.arena import Arena
 from duelist.service.arena.decisions import Decision
+from duelist.service.errors import ConflictError
 from duelist.service.insight.leaderboard import Leaderboard, interval
 
 
@@ -59,6 +60,8 @@ def explain(arena: Arena, decision: Decision, leaderboard: Leaderboard) -> Expla
     """Explain a decision by what is believed now and what was written down when it was made."""
     numbers = (decision.left, decision.right)
     learner = arena.learner
+    if decision.number in learner.slates:
+        raise ConflictError(f"ask {decision.id} shows {learner.choices} items; what can be explained is a pair.")
     if learner.request_features is not None:
         pair = learner.request_features.pair_of(decision)
         features = pair[::-1] if decision.flipped else pair

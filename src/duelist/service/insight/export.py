@@ -2,6 +2,9 @@
 
 `probability` is that of the pair in either order and `candidates` what it was chosen from, a JSON list of item ids: with both,
 `duelist.DuelLog.from_file` can judge other routers.
+
+An arena of slates has two more columns, JSON lists of item ids: `shown`, as on the screen, and `ranking`, best first as far as
+the answer goes. Nothing is left or right there, and a winner has no one loser.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any
 
 from duelist.service.arena.arena import Arena
 from duelist.service.arena.decisions import ASKED
+from duelist.service.arena.learner import ShownSlate
 from duelist.service.arena.outcomes import Outcome, to_sides
 
 COLUMNS = (
@@ -37,7 +41,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def table_of(arena: Arena) -> dict[str, list[Any]]:
     """Columns of equal length; None where there is nothing to say."""
-    table: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    slates, rankings = arena.learner.slates, arena.learner.rankings
+    columns = COLUMNS if arena.learner.choices == 2 else (*COLUMNS, "shown", "ranking")
+    table: dict[str, list[Any]] = {name: [] for name in columns}
     voters = list(arena.voters)
     items = [item.id for item in arena.table.items]
     texts: dict[tuple[int, ...], str] = {}
@@ -68,7 +74,19 @@ def table_of(arena: Arena) -> dict[str, list[Any]]:
         )
         for name, value in zip(COLUMNS, values, strict=True):
             table[name].append(value)
+        if len(columns) > len(COLUMNS):
+            _add_slate(table, items, slates.get(number), rankings.get(number, ()))
     return table
+
+
+def _add_slate(table: dict[str, list[Any]], items: list[str], slate: ShownSlate | None, ranking: tuple[int, ...]) -> None:
+    """What the last row of an arena of slates says more, or otherwise; nothing of an imported pair."""
+    named = [] if slate is None else [items[slate.items[place]] for place in ranking]
+    if slate is not None:
+        table["left"][-1] = table["right"][-1] = None
+        table["winner"][-1] = named[0] if named else None
+    table["shown"].append(None if slate is None else json.dumps([items[number] for number in slate.screen]))
+    table["ranking"].append(json.dumps(named) if named else None)
 
 
 def as_csv(table: dict[str, list[Any]]) -> str:

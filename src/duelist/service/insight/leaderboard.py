@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from duelist.history.statistics import Statistics
 from duelist.live.beliefs import LEVEL as LEVEL
-from duelist.live.beliefs import Beliefs, Draws, probability_best
+from duelist.live.beliefs import Beliefs, Draws, Standing, probability_best
 from duelist.live.beliefs import posterior_draws as posterior_draws
 from duelist.posteriors.linear import LinearPotential
 from duelist.service.arena.arena import Arena
 from duelist.service.arena.outcomes import SIGNS, Outcome
+from duelist.service.arena.slates import own_standing
 from duelist.typing import FloatArray, IntArray
 
 # By how much the first item lost, at the number of the outcome.
@@ -110,8 +111,19 @@ class ArenaBeliefs:
 
     def draws(self, read: ArenaReader) -> Draws:
         """The draws, renewed first if they are too old. Votes wait only while the counts are copied."""
+        own = read(standing_of)
+        if own is not None:
+            return self._drawn_by_policy(read, own)
         dim, memory = read(lambda arena: (arena.learner.lane.dim, _memory(arena)))
         return self._beliefs.draws(lambda _: read(self._news), lambda: read(self._potential), dim=dim, memory=memory)
+
+    def _drawn_by_policy(self, read: ArenaReader, own: Standing) -> Draws:
+        votes, news, outcomes = read(lambda arena: (arena.n_learnable, self._news(arena), _learnt_outcomes(arena)))
+        drawn = self._beliefs.drawn_by_policy(votes, own, news)
+        assert drawn is not None  # standing_of says which policies draw
+        if not drawn.age:
+            self._drawn_from = outcomes
+        return drawn
 
     def _news(self, arena: Arena) -> int:
         """Answers that came, changed or were undone since the draws were made."""
@@ -127,7 +139,9 @@ class ArenaBeliefs:
 def _learnt_outcomes(arena: Arena) -> npt.NDArray[np.int64]:
     """The outcome of every decision, open where nothing is learnt from it."""
     outcome = arena.log.column("outcome").astype(np.int64)
-    return np.where(np.isin(outcome, list(arena.spec.learnt_outcomes)), outcome, int(Outcome.OPEN))
+    for number, places in arena.learner.rankings.items():
+        outcome[number] += len(Outcome) * (1 + hash(places) % 2**32)  # another ranking is another answer
+    return np.where(np.isin(outcome % len(Outcome), list(arena.spec.learnt_outcomes)), outcome, int(Outcome.OPEN))
 
 
 def _memory(arena: Arena) -> float:
@@ -207,6 +221,9 @@ def leaderboard_inputs(arena: Arena, draws: Draws | None = None) -> LeaderboardI
         features = arena.table.features(everyone, learner.lane.dim)
     active = np.zeros(n_items, dtype=np.int64)
     active[list(arena.table.active)] = 1
+    own = standing_of(arena) if draws is None else None
+    if own is not None:
+        draws = Beliefs(arena.spec.seed).drawn_by_policy(arena.n_learnable, own)
     if draws is None:
         draws = Draws(posterior_draws(potential_of(arena, chains=1), arena.spec.seed), arena.n_learnable, 0)
     return LeaderboardInputs(draws, features, known, active, _counts(arena), arena.revision)
@@ -256,7 +273,33 @@ def _win_rates(utilities: FloatArray, playing: IntArray) -> FloatArray:
     return rates
 
 
+def standing_of(arena: Arena) -> Standing | None:
+    """Where a policy that draws its own posterior stands with every answer so far, undoable ones included; None for others."""
+    learnt = frozenset(arena.spec.learnt_outcomes)
+    undoable = [arena.log[number] for number in arena.undoable]
+    return own_standing(arena.learner, [decision for decision in undoable if decision.outcome in learnt])
+
+
+def _slate_counts(arena: Arena) -> IntArray:
+    """(n_items, 5) as `_counts`: a slate has one winner, and everybody else in it lost."""
+    counts = np.zeros((len(arena.table.items), 5), dtype=np.int64)
+    learner = arena.learner
+    columns = {Outcome.TIE: 3, Outcome.BOTH_BAD: 4}
+    for number in range(len(arena.log)):
+        decision = arena.log[number]
+        if decision.outcome in (Outcome.OPEN, Outcome.SKIP):
+            continue
+        shown = learner.slates[number].items if number in learner.slates else (decision.first, decision.second)
+        best = learner.rankings[number][0] if number in learner.rankings else int(decision.outcome is Outcome.SECOND)
+        for place, item in enumerate(shown):
+            counts[item, 0] += 1
+            counts[item, columns.get(decision.outcome, 1 if place == best else 2)] += 1
+    return counts
+
+
 def _counts(arena: Arena) -> IntArray:
+    if arena.learner.slates:
+        return _slate_counts(arena)
     n_items, n_outcomes = len(arena.table.items), len(Outcome)
     outcome = arena.log.column("outcome").astype(np.int64)
     sizes = n_items * n_outcomes

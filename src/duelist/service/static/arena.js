@@ -1,8 +1,9 @@
-// Where people vote: two candidates, five answers, one key each, and a moment to change one's mind.
+// Where people vote: two candidates, five answers, one key each, and a moment to change one's mind. An arena may show more
+// candidates at once; then the answer is the best of them, with the key of its number.
 
 import { arenaInAddress, connect, keyFromLink, voterName } from "./api.js";
 import { inShort, show } from "./content.js";
-import { announce, byId, certainty, complain, percent } from "./dom.js";
+import { announce, byId, certainty, complain, el, percent } from "./dom.js";
 
 const arena = arenaInAddress();
 const viaLink = keyFromLink(arena);
@@ -12,6 +13,7 @@ const path = `/arenas/${encodeURIComponent(arena)}`;
 const remembered = `duelist pair ${arena}`;
 const SAID = { left: "A is better", right: "B is better", tie: "Equally good", both_bad: "Both bad", skip: "Skipped" };
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", t: "tie", b: "both_bad", s: "skip" };
+const LETTERS = "ABCDEFGHI";
 
 let current = null; // the pair on the screen
 let previous = null; // the pair that was answered last, while that can be undone
@@ -20,23 +22,61 @@ let busy = false;
 let countdown = 0;
 let count = 0;
 
-const buttons = [...document.querySelectorAll("[data-outcome]")];
+// The candidates on the screen, in order: where each stands, and the answer that prefers it.
+let cards = [
+  { card: byId("left"), content: byId("left-content"), answer: "left" },
+  { card: byId("right"), content: byId("right-content"), answer: "right" },
+];
 
 function setBusy(value) {
   busy = value;
   byId("pair").setAttribute("aria-busy", String(value));
-  for (const button of buttons) button.setAttribute("aria-disabled", String(value));
+  for (const button of document.querySelectorAll("[data-outcome]")) button.setAttribute("aria-disabled", String(value));
 }
+
+// A slate: as many cards as it shows, each with a button and a key, in place of the two.
+function layOut(n) {
+  cards = [...LETTERS.slice(0, n)].map((letter, place) => {
+    const content = el("div", { class: "content", id: `content-${place + 1}`, dir: "auto" });
+    const title = el("h2", { id: `title-${place + 1}` }, el("span", { class: "letter", "aria-hidden": "true" }, letter), ` Candidate ${letter}`);
+    const card = el("section", { class: "candidate", id: `card-${place + 1}`, "aria-labelledby": title.id }, title, content);
+    SAID[place + 1] = `${letter} is best`;
+    KEYS[place + 1] = String(place + 1);
+    return { card, content, answer: String(place + 1) };
+  });
+  for (const key of ["ArrowLeft", "ArrowRight"]) delete KEYS[key];
+  SAID.both_bad = "All bad";
+  byId("pair").classList.add("slate");
+  byId("pair").replaceChildren(...cards.map(({ card }) => card));
+  byId("why").remove();
+  for (const button of document.querySelectorAll(".choices .side")) button.remove();
+  const best = cards.map(({ answer }) =>
+    el("button", { type: "button", class: "primary side", "data-outcome": answer, "aria-keyshortcuts": answer },
+      `${SAID[answer]} `, el("kbd", { "aria-hidden": "true" }, answer)));
+  document.querySelector(".choices").classList.add("slate");
+  document.querySelector(".choices").prepend(...best);
+  document.querySelector("[data-outcome=both_bad]").firstChild.textContent = "All bad ";
+  listen(best);
+}
+
+// What an answer says in a request.
+const body = (outcome) => (/\d/.test(outcome) ? { best: current.candidates[outcome - 1].item, voter } : { outcome, voter });
+
+const read = (ask) => (ask.candidates || [ask.left, ask.right]).map((one, place) => `${LETTERS[place]}: ${inShort(one)}.`).join(" ");
 
 function showPair(ask) {
   current = ask;
   sessionStorage.setItem(remembered, ask.id);
-  for (const [side, letter] of [["left", "A"], ["right", "B"]]) {
-    show(byId(`${side}-content`), ask[side], letter);
-    byId(side).classList.remove("chosen");
+  const candidates = ask.candidates || [ask.left, ask.right];
+  if (candidates.length !== cards.length) layOut(candidates.length);
+  cards.forEach(({ card, content }, place) => {
+    show(content, candidates[place], LETTERS[place]);
+    card.classList.remove("chosen");
+  });
+  if (byId("why")) {
+    byId("why-text").textContent = "";
+    byId("why").open = false;
   }
-  byId("why-text").textContent = "";
-  byId("why").open = false;
   byId("pair").hidden = false;
   byId("ballot").hidden = false;
   // Scroll back to the top: the voter may have read the last pair to its end.
@@ -72,16 +112,16 @@ async function vote(outcome) {
   if (busy || !current) return;
   setBusy(true);
   byId("problem").hidden = true;
-  if (outcome === "left" || outcome === "right") byId(outcome).classList.add("chosen");
+  for (const { card, answer } of cards) if (answer === outcome) card.classList.add("chosen");
   try {
     const answered = current;
-    const told = await call("PUT", `${path}/asks/${answered.id}/answer`, { outcome, voter });
+    const told = await call("PUT", `${path}/asks/${answered.id}/answer`, body(outcome));
     counted(outcome === "skip" ? 0 : 1);
     offerUndo(answered, told, outcome);
     current = null;
     const ask = await nextPair();
     showPair(ask);
-    announce(`${SAID[outcome]}: saved. New pair. A: ${inShort(ask.left)}. B: ${inShort(ask.right)}.`);
+    announce(`${SAID[outcome]}: saved. ${ask.candidates ? "New candidates" : "New pair"}. ${read(ask)}`);
   } catch (error) {
     if (error.status === 409 && current) {
       current = null;
@@ -148,7 +188,7 @@ function failed(error) {
   }
   complain(byId("problem-text"), error);
   byId("problem").hidden = false;
-  for (const side of ["left", "right"]) byId(side).classList.remove("chosen");
+  for (const { card } of cards) card.classList.remove("chosen");
 }
 
 async function retry() {
@@ -194,14 +234,18 @@ async function start() {
   }
 }
 
-for (const button of buttons) button.addEventListener("click", () => vote(button.dataset.outcome));
-for (const side of ["left", "right"]) {
-  byId(side).addEventListener("click", (event) => {
-    // A link inside the text, or text being selected, is not a vote.
-    if (event.target.closest("a, button, pre") || String(getSelection())) return;
-    vote(side);
-  });
+function listen(buttons) {
+  for (const button of buttons) button.addEventListener("click", () => vote(button.dataset.outcome));
+  for (const { card, answer } of cards) {
+    card.addEventListener("click", (event) => {
+      // A link inside the text, or text being selected, is not a vote.
+      if (event.target.closest("a, button, pre") || String(getSelection())) return;
+      vote(answer);
+    });
+  }
 }
+
+listen(document.querySelectorAll("[data-outcome]"));
 byId("undo").addEventListener("click", undo);
 byId("retry").addEventListener("click", retry);
 byId("why").addEventListener("toggle", explain);
