@@ -10,7 +10,7 @@ import pytest
 import duelist
 from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
-from duelist.core.features import (
+from duelist.features import (
     BilinearMap,
     PrincipalComponents,
     ProductMap,
