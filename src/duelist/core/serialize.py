@@ -28,7 +28,7 @@ STRUCTURE = "structure"
 _FORMAT = 2  # 1, of version 0.1.0, named classes by their modules
 _READABLE = (1, 2)
 _BLOCK = 256  # rows of a piece
-_STEP = 2**18  # bytes of arrays that are packed in one step
+_STEP = 2**17  # bytes of arrays that are packed in one step
 _SAMPLE = 1024  # numbers that are looked at to tell whether an array is worth compressing
 _BROKEN = (AttributeError, EOFError, ImportError, IndexError, KeyError, OSError, TypeError, ValueError)
 
@@ -114,16 +114,19 @@ def to_bytes(value: Any, pieces: Pieces | None = None) -> bytes:
 def pack_in_steps(arrays: Arrays) -> Generator[None, None, bytes]:
     """The archive of `to_bytes`, in steps of a millisecond or so. The arrays must not change meanwhile."""
     buffer, in_this_step = io.BytesIO(), 0
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w", compresslevel=1) as archive:
         for name, array in arrays.items():
             entry = io.BytesIO()
             np.lib.format.write_array(entry, array, allow_pickle=False)
-            method = zipfile.ZIP_DEFLATED if _has_few_values(array) else zipfile.ZIP_STORED
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), entry.getbuffer(), method, compresslevel=1)
-            in_this_step += array.nbytes
-            if in_this_step >= _STEP:
-                in_this_step = 0
-                yield
+            archive.compression = zipfile.ZIP_DEFLATED if _has_few_values(array) else zipfile.ZIP_STORED
+            content = entry.getbuffer()
+            with archive.open(f"{name}.npy", "w", force_zip64=len(content) >= 2**31) as file:
+                for begin in range(0, len(content), _STEP):
+                    file.write(content[begin : begin + _STEP])
+                    in_this_step += min(_STEP, len(content) - begin)
+                    if in_this_step >= _STEP:
+                        in_this_step = 0
+                        yield
     return buffer.getvalue()
 
 
