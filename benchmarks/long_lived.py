@@ -75,10 +75,11 @@ def measure(name: str, votes: int, on_journal: bool, folder: Path) -> str:
             restart = f"{time.perf_counter() - begin:.1f}"
         assert agent.rounds == votes
     beyond = grown - votes * 2 * _DIM * 8 / 2**20
+    both = times.sum(axis=1)
     middle, last, most = np.median(times, axis=0), np.median(times[-1000:], axis=0), times.max(axis=0)
     return (
         f"| {name} | {votes:,} | {beyond:+.0f} | {middle[0]:.2f} / {last[0]:.2f} / {most[0]:.0f} "
-        f"| {middle[1]:.2f} / {last[1]:.2f} / {most[1]:.0f} | {size} | {restart} |"
+        f"| {middle[1]:.2f} / {last[1]:.2f} / {most[1]:.0f} | {both.max() / np.median(both):.1f} | {size} | {restart} |"
     )
 
 
@@ -102,8 +103,8 @@ def main() -> None:
         compare_regret()
         return
     columns = ("agent", "votes", "memory beyond the vectors, MB", "choose, ms: median / last / longest", "learn, ms")
-    print(f"| {' | '.join(columns)} | journal, bytes a duel | restart, s |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"| {' | '.join(columns)} | both, longest / median | journal, bytes a duel | restart, s |")
+    print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.only:
             print(measure(name, options.votes, options.journal, Path(folder)), flush=True)

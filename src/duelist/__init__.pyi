@@ -1,8 +1,8 @@
+from duelist import features as features
 from duelist.actions.ball import BallActions as BallActions
 from duelist.actions.box import BoxActions as BoxActions
 from duelist.actions.finite import FiniteActions as FiniteActions
 from duelist.actions.polytope import PolytopeActions as PolytopeActions
-from duelist.core import features as features
 from duelist.core.errors import DuelistError as DuelistError
 from duelist.environments.continuous import ContinuousDuels as ContinuousDuels
 from duelist.environments.linear import LinearDuels as LinearDuels

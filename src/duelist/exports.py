@@ -32,9 +32,12 @@ def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}.{_nearest(name, homes)}")
         module, attribute = homes[name]
-        home = importlib.import_module(module)
-        # What a module does not define is a module itself, such as `duelist.features`.
-        value = getattr(home, attribute) if hasattr(home, attribute) else importlib.import_module(f"{module}.{attribute}")
+        # What a room lists as its own is a module, such as `duelist.features`.
+        value = (
+            importlib.import_module(f"{module}.{attribute}")
+            if module == package
+            else getattr(importlib.import_module(module), attribute)
+        )
         setattr(sys.modules[package], name, value)
         return value
 

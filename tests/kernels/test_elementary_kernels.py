@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.optimize import brentq
 
-from duelist.kernels.logistic import exp_of_negative, log1p_of_fraction
+from duelist.kernels.logistic import exp_of_negative, log1p_of_fraction, solve_logit
 from duelist.typing import FloatArray
 from tests.support.kernels import from_python, uncached_kernel
 
@@ -55,3 +56,16 @@ def test_log1p_agrees_with_numpy_to_four_units_in_the_last_place_on_the_unit_int
     out = np.empty_like(e)
     log1p_of_all(e, out)
     np.testing.assert_allclose(out, np.log1p(e), rtol=4 * LAST_PLACE, atol=0.0)
+
+
+def test_the_logit_of_a_gaussian_and_one_duel_is_found_however_wide_the_gaussian() -> None:
+    """Newton's method alone jumps from one end of a wide bracket to the other and back, and learns nothing from a surprise."""
+    for start in (-30.0, -3.0, 0.0, 8.0, 30.0):
+        for spread in (1e-6, 0.3, 10.0, 300.0, 1e5):
+            for lost in (0.0, 0.5, 1.0):
+                low, high = start - spread * lost - 1.0, start + spread * (1.0 - lost) + 1.0
+                root = brentq(
+                    lambda u: u - start - spread * (0.5 - 0.5 * math.tanh(u / 2.0) - lost),  # noqa: B023
+                    low, high, xtol=1e-13, rtol=1e-14,
+                )  # fmt: skip
+                assert abs(from_python(solve_logit)(start, spread, 1.0, lost) - root) <= 1e-9 * (1.0 + abs(root))

@@ -57,6 +57,30 @@ def act(agent: Agent, t: int) -> None:
         agent.skip(dice.choice(pending))
 
 
+@pytest.mark.parametrize("policy", [*pair_policies(), FGTS(sampler="online"), FGTS(exact_rounds=32)], ids=repr)
+def test_a_snapshot_that_is_made_in_steps_is_of_the_moment_at_which_it_began(policy: Any, journal: MemoryJournal) -> None:
+    """However much the agent learns between two steps. The oracle is the snapshot made at once."""
+    agent = agent_on(journal, policy)
+    replica, rng = agent._replica, np.random.default_rng(0)
+    assert replica is not None
+    fold: Any = replica._fold
+    saved: dict[str, bytes] = {}
+    for _ in range(2):
+        for _ in range(300):
+            agent.learn(agent.choose(rng.standard_normal((5, 4))), "first")
+        expected = fold.dump(replica.state)
+        steps = fold.dump_in_steps(replica.state, saved.keys())
+        while True:
+            agent.learn(agent.choose(rng.standard_normal((5, 4))), "second")
+            try:
+                saved.update(next(steps) or {})
+            except StopIteration as end:
+                data, names = end.value
+                break
+        assert set(names) <= saved.keys()
+        assert fold.dump(fold.load_from_pieces(data, saved.get)) == expected
+
+
 def in_memory(actions: int, policy: Any = None) -> Agent:
     agent = Agent(policy or FGTS(), dim=4, seed=11, max_pending=5, horizon=1000)
     for t in range(actions):

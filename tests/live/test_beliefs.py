@@ -116,6 +116,11 @@ def test_a_cost_changes_the_choice_exactly_when_it_exceeds_the_gain() -> None:
         cost[leader] = share * gain
         assert agent.best(ARMS, cost=cost) == choice
     assert agent.best(ARMS, cost=cost + 7.0) == second, "what all cost alike does not matter"
+    for weight in (0.0, 0.5, 4.0):
+        agent.set_cost_weight(weight)
+        assert agent.best(ARMS, cost=cost) == int(np.argmax(agent.predict(ARMS).utility - weight * cost))
+    agent.set_cost_weight(0.0)
+    assert agent.best(ARMS, cost=cost) == leader != second, "or the weights show nothing"
 
 
 def test_before_the_first_vote_it_is_the_prior_and_says_so() -> None:

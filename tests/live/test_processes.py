@@ -163,15 +163,25 @@ def get(port: int, path: str) -> dict[str, Any]:
         return found
 
 
-def test_two_workers_of_a_web_server_share_an_agent_and_lose_and_double_nothing(tmp_path: Path) -> None:
-    """uvicorn --workers 2, requests from eight clients at once, every answer sent twice, mostly to another worker."""
+_SERVERS = {
+    "uvicorn": ["uvicorn", "--workers", "2", "--log-level", "error", "--port", "{port}"],
+    "gunicorn": ["gunicorn", "--workers", "2", "--log-level", "error", "--worker-class", "uvicorn.workers.UvicornWorker",
+                 "--bind", "127.0.0.1:{port}"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", list(_SERVERS))
+def test_two_workers_of_a_web_server_share_an_agent_and_lose_and_double_nothing(program: str, tmp_path: Path) -> None:
+    """Requests from eight clients at once, every answer sent twice, mostly to another worker."""
     pytest.importorskip("uvicorn")
+    pytest.importorskip(program)
     (tmp_path / "votes_app.py").write_text(_APP, encoding="utf-8")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    command = [word.format(port=port) for word in _SERVERS[program]]
     server = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "votes_app:app", "--workers", "2", "--port", str(port), "--log-level", "error"],
+        [sys.executable, "-W", "ignore", "-m", *command, "votes_app:app"],
         cwd=tmp_path,
         env={**os.environ, "VOTES": str(tmp_path / "votes.db")},
         start_new_session=True,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import duelist
 from duelist.actions.ball import BallActions
 from duelist.core.errors import AlreadyLearntError, DuelistError, InvalidInputError, UnknownDuelError
 from duelist.core.serialize import to_arrays, to_bytes
@@ -18,6 +19,7 @@ from duelist.journal.base import Turn
 from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent
+from duelist.live.pending import Parts, pack_parts, unpack_parts
 from duelist.policies.algorithms.colstim import CoLSTIM
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.finite_models import FiniteModels
@@ -428,3 +430,20 @@ def test_a_waiting_duel_keeps_its_pair_and_not_its_set() -> None:
     assert isinstance(pending.shown, Duels)
     agent.learn(duel, "left")
     assert agent.rounds == 1
+
+
+def test_what_was_shown_comes_back_from_few_bytes_as_it_was() -> None:
+    """Bit for bit, with zeros left out and not; the oracle is the value itself, and the size of one block per arm."""
+    rng = np.random.default_rng(0)
+    blocks = duelist.features.one_block_per_arm(rng.standard_normal(9), 12)[[3, 7]]
+    blocks[0, 0] = -0.0
+    for features in (blocks, rng.standard_normal((2, 5)), np.zeros((2, 3)), np.array([[0.0, 1.0], [-0.0, np.inf]])):
+        for note in (None, np.empty(0), rng.standard_normal(7)):
+            for rows in ([3, 7], [-1, -1]):
+                parts = Parts(np.array(rows), features, note)
+                again = unpack_parts(pack_parts(parts))
+                for one, other in zip(parts, again, strict=True):
+                    assert (one is None) == (other is None)
+                    if one is not None and other is not None:
+                        assert (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    assert len(pack_parts(Parts(np.array([3, 7]), blocks, None))) < 16 * 12 * 9 / 6

@@ -187,12 +187,13 @@ def test_scales_are_weighted_by_their_laplace_evidence() -> None:
     np.testing.assert_allclose(state.scales.theta[0], fits, atol=1e-4)
 
 
-def test_in_large_dimensions_the_scales_that_count_follow_the_duels() -> None:
+@pytest.mark.parametrize("rounds", [150, 300])  # with all curvatures renewed at once, and one after the other
+def test_in_large_dimensions_the_scales_that_count_follow_the_duels(rounds: int) -> None:
     """Between two renewals fits are exact; the curvature, and with it the evidence, has weights of a twentieth before."""
     rng, dim = np.random.default_rng(5), LARGE
     policy, streams = duelist.Foresight(horizon=500), Streams(0, [0])
     state, signed, truth = policy.start(Problem(dim=dim), streams), [], rng.standard_normal(dim) / 5
-    sets = [FiniteActions(rng.standard_normal((6, dim)) / 5) for _ in range(150)]
+    sets = [FiniteActions(rng.standard_normal((6, dim)) / 5) for _ in range(rounds)]
     base = float(base_ridge(sets[0])[0])
     for actions in sets:
         duels, state = policy.choose(state, actions, streams)

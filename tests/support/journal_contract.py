@@ -167,6 +167,51 @@ class JournalContract:
         journal.transact(add(2))
         assert values(journal.read()) == [1, 2]
 
+    def test_a_position_behind_the_end_can_be_compacted_and_what_follows_stays(self, open_journal: OpenJournal) -> None:
+        journal = open_journal()
+        for number in range(1, 6):
+            journal.transact(add(number))
+        journal.transact(lambda turn: turn.save_snapshot(b"at four", at=4))
+        assert journal.latest_snapshot() == (4, b"at four")
+        journal.transact(lambda turn: turn.compact({"value": 6}, b"", at=3))
+        assert [record.position for record in journal.read()] == [3, 4, 5]
+        assert journal.transact(lambda turn: [turn.has_compacted(at) for at in (2, 3, 4)]) == [True, True, False]
+        assert journal.latest_snapshot() == (4, b"at four"), "it is of a later position"
+        assert journal.transact(add(6)) == 6
+
+    def test_long_work_is_done_in_turns_between_those_of_others_and_before_closing(self, open_journal: OpenJournal) -> None:
+        journal, steps = open_journal(), 5
+
+        def step(turn: Turn) -> bool:
+            nonlocal steps
+            steps -= 1
+            turn.save_pieces({f"piece {steps}": bytes([steps])})
+            return steps > 0
+
+        def begin(turn: Turn) -> None:
+            turn.append("number", {"value": 1})
+            turn.afterwards(step)
+
+        def fail(turn: Turn) -> None:
+            turn.afterwards(step)
+            raise LookupError
+
+        with pytest.raises(LookupError):
+            journal.transact(fail)
+        journal.transact(add(0))
+        assert steps == 5, "what a failed transaction wanted is not done"
+        journal.transact(begin)
+        for number in range(2, 8):  # at least one step is made after each
+            journal.transact(add(number))
+        assert steps == 0
+        pieces = journal.transact(lambda turn: [turn.piece(f"piece {n}") for n in range(6)])
+        assert pieces == [*(bytes([n]) for n in range(5)), None]
+        assert values(journal.read()) == list(range(8))
+        steps = 50
+        journal.transact(begin)
+        journal.close()
+        assert steps == 0
+
     def test_a_body_that_is_not_json_is_refused(self, open_journal: OpenJournal) -> None:
         journal = open_journal()
         for body in ({"x": object()}, {"x": float("nan")}, {"x": b"bytes"}):

@@ -27,6 +27,7 @@ class LazyCommand(NamedTuple):
 COMMANDS = {
     "bench": LazyCommand("duelist.cli.bench", "bench", "Time a live round next to other libraries."),
     "evaluate": LazyCommand("duelist.cli.evaluate", "evaluate", "Say from a log how other routers would have done."),
+    "journal": LazyCommand("duelist.cli.journal", "journal", "Say what an agent's journal holds, or compact it."),
     "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
     "reproduce": LazyCommand(
         "duelist.cli.reproduce", "reproduce", "Reproduce the paper's figures or the problem families; resumable."

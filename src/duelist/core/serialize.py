@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 import zlib
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Generator
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,22 +23,25 @@ from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
 from duelist.core.stored_names import class_of, name_of, upgrade_fields
 
 Arrays = dict[str, npt.NDArray[Any]]
+Returned = TypeVar("Returned")
 STRUCTURE = "structure"
 _FORMAT = 2  # 1, of version 0.1.0, named classes by their modules
 _READABLE = (1, 2)
 _BLOCK = 256  # rows of a piece
+_STEP = 2**17  # bytes of arrays that are packed in one step
+_SAMPLE = 1024  # numbers that are looked at to tell whether an array is worth compressing
 _BROKEN = (AttributeError, EOFError, ImportError, IndexError, KeyError, OSError, TypeError, ValueError)
 
 
-def to_arrays(value: Any) -> Arrays:
-    """The value as a flat dict of arrays, named by their place in it.
+def to_arrays(value: Any, pieces: Pieces | None = None) -> Arrays:
+    """The value as a flat dict of arrays, named by their place in it; `pieces` as in `to_bytes`.
 
     Example:
         >>> sorted(to_arrays({"theta": np.zeros(3), "round": 7}))
         ['structure', 'value/theta']
     """
     arrays: Arrays = {}
-    structure = {"duelist": _FORMAT, "value": _to_node("value", value, arrays)}
+    structure = {"duelist": _FORMAT, "value": _to_node("value", value, arrays, pieces)}
     arrays[STRUCTURE] = np.frombuffer(json.dumps(structure).encode(), dtype=np.uint8)
     return arrays
 
@@ -79,21 +83,21 @@ class Pieces:
         saved: names of the pieces that are there already.
 
     Attributes:
-        new: pieces that are not, by name.
+        new: the rows of the pieces that are not, by name; `pack_piece` makes bytes of them.
     """
 
     def __init__(self, prefix: str, saved: Collection[str]) -> None:
         self._prefix, self._saved = prefix, saved
-        self.new: dict[str, bytes] = {}
+        self.new: dict[str, npt.NDArray[Any]] = {}
 
     def take(self, name: str, array: npt.NDArray[Any]) -> tuple[dict[str, Any], npt.NDArray[Any]]:
         """How the array's full blocks are called and how many there are, and the rows that are left over."""
         full = len(array) // _BLOCK
-        for block in range(full):
+        for block in reversed(range(full)):
             piece = f"{self._prefix}{name}/{block}"
-            if piece not in self._saved:
-                content = array[block * _BLOCK : (block + 1) * _BLOCK].tobytes()
-                self.new[piece] = zlib.crc32(content).to_bytes(4, "little") + content
+            if piece in self._saved:  # and so are all before it
+                break
+            self.new[piece] = array[block * _BLOCK : (block + 1) * _BLOCK]
         return {"blocks": full, "pieces": f"{self._prefix}{name}/"}, array[full * _BLOCK :]
 
 
@@ -104,13 +108,50 @@ def to_bytes(value: Any, pieces: Pieces | None = None) -> bytes:
         value: what to save.
         pieces: takes the blocks of arrays that a class lists in its `grows`; None has them all in the archive.
     """
-    buffer = io.BytesIO()
-    arrays: Arrays = {}
-    structure = {"duelist": _FORMAT, "value": _to_node("value", value, arrays, pieces)}
-    arrays[STRUCTURE] = np.frombuffer(json.dumps(structure).encode(), dtype=np.uint8)
-    named: dict[str, Any] = dict(arrays)
-    np.savez(buffer, **named)
+    return run_through(pack_in_steps(to_arrays(value, pieces)))
+
+
+def pack_in_steps(arrays: Arrays) -> Generator[None, None, bytes]:
+    """The archive of `to_bytes`, in steps of a millisecond or so. The arrays must not change meanwhile."""
+    buffer, in_this_step = io.BytesIO(), 0
+    with zipfile.ZipFile(buffer, "w", compresslevel=1) as archive:
+        for name, array in arrays.items():
+            entry = io.BytesIO()
+            np.lib.format.write_array(entry, array, allow_pickle=False)
+            archive.compression = zipfile.ZIP_DEFLATED if _has_few_values(array) else zipfile.ZIP_STORED
+            content = entry.getbuffer()
+            with archive.open(f"{name}.npy", "w", force_zip64=len(content) >= 2**31) as file:
+                for begin in range(0, len(content), _STEP):
+                    file.write(content[begin : begin + _STEP])
+                    in_this_step += min(_STEP, len(content) - begin)
+                    if in_this_step >= _STEP:
+                        in_this_step = 0
+                        yield
     return buffer.getvalue()
+
+
+def pack_piece(rows: npt.NDArray[Any]) -> bytes:
+    """The bytes of a piece."""
+    content = rows.tobytes()
+    packed = zlib.compress(content, 1) if _has_few_values(rows) else content
+    packed = packed if len(packed) < len(content) else content  # what is as long as the rows is the rows
+    return zlib.crc32(packed).to_bytes(4, "little") + packed
+
+
+def run_through(steps: Generator[Any, None, Returned]) -> Returned:
+    """What the generator returns, with all its steps made at once."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Returned = end.value
+            return result
+
+
+def _has_few_values(array: npt.NDArray[Any]) -> bool:
+    """Whether an array is worth compressing: counts, and blocks of features that are zero in most places."""
+    some = array.flat[:: max(1, array.size // _SAMPLE)][:_SAMPLE]
+    return array.nbytes >= _SAMPLE and 4 * len(np.unique(some)) <= len(some)
 
 
 def from_bytes(data: bytes, piece: Callable[[str], bytes | None] | None = None) -> Any:
@@ -180,7 +221,8 @@ def _from_node(name: str, node: Any, arrays: Arrays, piece: Callable[[str], byte
     if "blocks" in node:
         left = arrays[name]
         shape = (_BLOCK, *left.shape[1:])
-        blocks = [_checked(f"{node['pieces']}{block}", piece) for block in range(node["blocks"])]
+        size = math.prod(shape) * left.dtype.itemsize
+        blocks = [_checked(f"{node['pieces']}{block}", piece, size) for block in range(node["blocks"])]
         return np.concatenate([*(np.frombuffer(block, dtype=left.dtype).reshape(shape) for block in blocks), left])
     if "dict" in node:
         return {key: _from_node(f"{name}/{key}", part, arrays, piece) for key, part in node["dict"].items()}
@@ -198,8 +240,8 @@ def _from_node(name: str, node: Any, arrays: Arrays, piece: Callable[[str], byte
     raise SavedStateError(f"{node['class']} at {name} is not a class that a saved state may hold.")
 
 
-def _checked(name: str, piece: Callable[[str], bytes | None] | None) -> bytes:
+def _checked(name: str, piece: Callable[[str], bytes | None] | None, size: int) -> bytes:
     found = None if piece is None else piece(name)
     if found is None or zlib.crc32(found[4:]).to_bytes(4, "little") != found[:4]:
         raise SavedStateError(f"the piece {name!r} of a saved state is not there, or not what was written.")
-    return found[4:]
+    return found[4:] if len(found) == size + 4 else zlib.decompress(found[4:])

@@ -26,7 +26,7 @@ Class = TypeVar("Class", bound=type)
 # Where each stored class is today: this may change at will.
 HOMES: dict[str, str] = {
     "ball-actions": "duelist.actions.ball:BallActions",
-    "bilinear-map": "duelist.core.features:BilinearMap",
+    "bilinear-map": "duelist.features:BilinearMap",
     "box-actions": "duelist.actions.box:BoxActions",
     "chain-info": "duelist.samplers.adaptation:ChainInfo",
     "colstim-settings": "duelist.policies.algorithms.colstim:CoLSTIMSettings",
@@ -63,10 +63,10 @@ HOMES: dict[str, str] = {
     "polya-gamma-info": "duelist.samplers.polya_gamma:PolyaGammaInfo",
     "polya-gamma-state": "duelist.samplers.polya_gamma:PolyaGammaState",
     "polytope-actions": "duelist.actions.polytope:PolytopeActions",
-    "principal-components": "duelist.core.features:PrincipalComponents",
+    "principal-components": "duelist.features:PrincipalComponents",
     "product-actions": "duelist.actions.product:ProductActions",
-    "product-map": "duelist.core.features:ProductMap",
-    "random-fourier": "duelist.core.features:RandomFourier",
+    "product-map": "duelist.features:ProductMap",
+    "random-fourier": "duelist.features:RandomFourier",
     "reward-mala-state": "duelist.samplers.jax_mala:RewardMALAState",
     "sgld-cv-state": "duelist.samplers.langevin:SGLDCVState",
     "slate-table": "duelist.history.slates:SlateTable",

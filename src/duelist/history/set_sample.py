@@ -145,10 +145,11 @@ class SetSample:
         """Everything needed to rebuild this sample, as plain arrays."""
         return {
             "sample": np.array([self.size, self.stride, self.offered]),
-            "sample_sets": self.sets[:, : self.count],
-            "sample_middles": self.middles[:, : self.count],
+            # Copies, for what follows is written into the same arrays.
+            "sample_sets": self.sets[:, : self.count].copy(),
+            "sample_middles": self.middles[:, : self.count].copy(),
             "sample_rounds": np.array(self.rounds, dtype=np.int64),
-            "sample_total": self.total,
+            "sample_total": self.total.copy(),
         }
 
     @classmethod

@@ -11,9 +11,10 @@ Promises of every journal, whatever its backend:
 4. **All or nothing.** If a transaction raises, nothing that it appended is kept and the error reaches the caller. If the commit
    fails, nothing of any transaction in it is kept, every caller gets a `JournalError`, and `Turn.failures` of later turns has
    grown.
-5. **Snapshots** are a cache: a snapshot is saved in the same commit as the events before it and carries their position. A state
-   equals the fold over all events; a snapshot only spares the fold its beginning. Older snapshots may be dropped. What does not
-   change from one snapshot to the next may be saved once, as a piece with a name; pieces are dropped by compaction.
+5. **Snapshots** are a cache: a snapshot carries the position of the last event before it, and is saved in the commit of that
+   event or in a later one. A state equals the fold over all events; a snapshot only spares the fold its beginning. Older
+   snapshots may be dropped. What does not change from one snapshot to the next may be saved once, as a piece with a name;
+   pieces are dropped by compaction.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from duelist.core.errors import DuelistError
@@ -96,9 +96,6 @@ class Snapshot(NamedTuple):
     data: bytes
 
 
-NO_PIECES: Mapping[str, bytes] = MappingProxyType({})
-
-
 class Turn(Protocol):
     """The right to read the end of the log and append to it, for the duration of one transaction."""
 
@@ -116,8 +113,20 @@ class Turn(Protocol):
     def append(self, kind: str, body: dict[str, Any], blob: bytes = b"") -> int:
         """Append an event and return its position."""
 
-    def save_snapshot(self, data: bytes, pieces: Mapping[str, bytes] = NO_PIECES) -> None:
-        """Save a snapshot of the state at `head`, and the pieces by name that it needs and that are not saved yet."""
+    def save_snapshot(self, data: bytes, at: int | None = None) -> None:
+        """Save a snapshot of the state at `head`, or at an earlier position."""
+
+    def save_pieces(self, pieces: Mapping[str, bytes]) -> None:
+        """Save pieces, by name, that a snapshot needs and that are not saved yet."""
+
+    def afterwards(self, step: Callable[[Turn], bool]) -> None:
+        """Once this turn is durable, call a function again and again until it returns False, each time in a turn of its own.
+
+        Others have their turns in between, so long work in small steps keeps nobody waiting. `Journal.close` finishes it.
+        """
+
+    def has_compacted(self, position: int) -> bool:
+        """Whether the events up to that position were compacted away, or will be at the commit."""
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot that was committed before this turn."""
@@ -125,12 +134,13 @@ class Turn(Protocol):
     def piece(self, name: str) -> bytes | None:
         """A piece that was saved with a snapshot before this turn; None where there is none of that name."""
 
-    def compact(self, body: dict[str, Any], blob: bytes) -> None:
-        """At the commit, let one `compacted` event take the place of all events up to `head`, and drop all snapshots.
+    def compact(self, body: dict[str, Any], blob: bytes, at: int | None = None) -> None:
+        """At the commit, let one `compacted` event take the place of all events up to a position, and drop their snapshots.
 
         Args:
             body: the facts of that event.
             blob: what all these events add up to.
+            at: the position; None for `head`.
         """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from duelist.journal.base import Snapshot
+from duelist.journal.base import COMPACTED, Snapshot
 from duelist.journal.writer import GroupedJournal, Row, Saved
 
 
@@ -28,13 +28,19 @@ class MemoryStore:
         base = saved.base
         if base is not None:
             self._rows = [base, *(row for row in self._rows if row.position > base.position)]
-            self._snapshot, self._pieces = None, {}
+            self._pieces = {}
+            if self._snapshot is not None and self._snapshot.position <= base.position:
+                self._snapshot = None
         self._snapshot = saved.snapshot or self._snapshot
         self._pieces.update(saved.pieces)
 
     def piece(self, name: str) -> bytes | None:
         """A piece by its name."""
         return self._pieces.get(name)
+
+    def has_compacted(self, position: int) -> bool:
+        """Whether the first row stands for all up to there."""
+        return bool(self._rows) and self._rows[0].kind == COMPACTED and self._rows[0].position >= position
 
     def erase(self) -> None:
         """Nothing is left of what was dropped."""

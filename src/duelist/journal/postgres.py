@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from duelist.journal.base import JournalDamagedError, JournalError, Snapshot
+from duelist.journal.base import COMPACTED, JournalDamagedError, JournalError, Snapshot
 from duelist.journal.writer import GroupedJournal, Row, Saved
 
 if TYPE_CHECKING:
@@ -115,9 +115,10 @@ class PostgresStore:
                     cursor.execute(f"DELETE FROM {table} WHERE journal = %s AND position <= %s", (self._name, base.position))
                 cursor.execute("DELETE FROM duelist_pieces WHERE journal = %s", (self._name,))
                 cursor.execute("INSERT INTO duelist_events VALUES (%s, %s, %s, %s, %s, %s)", (self._name, *base))
-            if snapshot:
+            if saved.pieces:
                 pieces = [(self._name, *piece) for piece in saved.pieces.items()]
                 cursor.executemany("INSERT INTO duelist_pieces VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", pieces)
+            if snapshot:
                 cursor.execute(
                     "INSERT INTO duelist_snapshots VALUES (%s, %s, %s, %s) ON CONFLICT (journal, position) "
                     "DO UPDATE SET data = EXCLUDED.data, checksum = EXCLUDED.checksum",
@@ -135,6 +136,12 @@ class PostgresStore:
         query = "SELECT data FROM duelist_pieces WHERE journal = %s AND name = %s"
         found = self._writer.execute(query, (self._name, name)).fetchone()
         return None if found is None else bytes(found[0])
+
+    def has_compacted(self, position: int) -> bool:
+        """Whether a row from there on stands for all before it."""
+        query = "SELECT EXISTS (SELECT 1 FROM duelist_events WHERE journal = %s AND position >= %s AND kind = %s)"
+        found = self._writer.execute(query, (self._name, position, COMPACTED)).fetchone()
+        return found is not None and bool(found[0])
 
     def erase(self) -> None:
         """Free the rows that were dropped. The server's own log and its backups keep them as long as they are set up to."""

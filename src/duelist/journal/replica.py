@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -24,6 +24,10 @@ State = TypeVar("State")
 Rewritten = TypeVar("Rewritten", covariant=True)
 DecidedOn = TypeVar("DecidedOn", contravariant=True)
 Reply = TypeVar("Reply", covariant=True)
+
+
+DumpInSteps = Generator[Mapping[str, bytes] | None, None, tuple[bytes, Collection[str]]]
+BaseInSteps = Generator[None, None, tuple[dict[str, Any], bytes]]
 
 
 class Fold(Protocol[State]):
@@ -62,16 +66,19 @@ class RewritingFold(Protocol[Rewritten]):
         """The state after `last`, which changes the past, from all events up to it; `records` gives all, again at each call."""
         ...
 
-    def dump_in_pieces(self, state: Any, saved: Collection[str]) -> tuple[bytes, Mapping[str, bytes], Collection[str]]:
-        """A snapshot apart from what does not change, the pieces of that which are not saved yet, and the names of all."""
+    def dump_in_steps(self, state: Any, saved: Collection[str]) -> DumpInSteps:
+        """A snapshot of the state as it is now, apart from what does not change, made in small steps while the state goes on.
+
+        A step may yield pieces of what does not change that are not saved yet; the names of all are returned at the end.
+        """
         ...
 
     def load_from_pieces(self, data: bytes, piece: Callable[[str], bytes | None]) -> Rewritten:
         """The state of such a snapshot."""
         ...
 
-    def base(self, state: Any, position: int) -> tuple[dict[str, Any], bytes]:
-        """Body and blob of a `compacted` event at that position, from which `rewrite` gives the state again."""
+    def base_in_steps(self, state: Any, position: int) -> BaseInSteps:
+        """Body and blob of a `compacted` event at that position, from which `rewrite` gives the state as it is now."""
         ...
 
 
@@ -140,6 +147,7 @@ class Replica(Generic[State]):
         self._position = self._snapshot_position = 0
         self._broken = True  # the state is not that of `position`: build it again
         self._pieces: Collection[str] = frozenset()  # those that are known to be saved
+        self._saving: object = None  # the snapshot that is being saved in steps, if one is
         self._failures = 0
         self._events = self._replayed = self._snapshots = self._rebuilt = 0
         self._unsaved = ""
@@ -272,30 +280,86 @@ class Replica(Generic[State]):
     def _save_snapshot(self, turn: Turn) -> None:
         with self._lock:
             self._catch_up(turn)
-            if self._keep_events and self._rewriting is not None:
-                data, pieces, self._pieces = self._rewriting.dump_in_pieces(self._state, self._pieces)
-                turn.save_snapshot(data, pieces)
-            elif self._keep_events:
-                turn.save_snapshot(self._fold.dump(self._state))
-            else:
-                self._compact(turn)
-            self._snapshot_position = self._position
-            self._snapshots += 1
-            self._unsaved = ""
+            step = self._start_saving(turn, keep_events=self._keep_events)
+            while step(turn):
+                pass
 
     def _compact(self, turn: Turn) -> None:
-        if self._rewriting is None:
-            raise InvalidInputError("this journal cannot be compacted: what its events add up to is no event of its own.")
         with self._lock:
             self._catch_up(turn)
-            turn.compact(*self._rewriting.base(self._state, self._position))
-            self._pieces = frozenset()
-            self._snapshot_position = self._position
+            step = self._start_saving(turn, keep_events=False)
+            while step(turn):
+                pass
 
     def _save_snapshot_if_possible(self, turn: Turn) -> None:
-        """A state that cannot be saved makes restarts slow. That is no reason to lose a vote: say so, and try again later."""
-        try:
-            self._save_snapshot(turn)
-        except Exception as error:
-            self._snapshot_position = self._position
-            self._unsaved = f"no snapshot could be saved at event {self._position} ({type(error).__name__}: {error})."
+        """Save a snapshot of this moment, in steps while commands go on; not while another is being saved.
+
+        A state that cannot be saved makes restarts slow. That is no reason to lose a vote: say so, and try again later.
+        """
+        if self._saving is not None:
+            return
+        position = self._position
+
+        def attempt(step: Callable[[Turn], bool], turn: Turn) -> bool:
+            try:
+                with self._lock:
+                    return step(turn)
+            except Exception as error:
+                self._saving = None
+                self._unsaved = f"no snapshot could be saved at event {position} ({type(error).__name__}: {error})."
+                return False
+
+        def start(turn: Turn) -> bool:
+            step = self._start_saving(turn, keep_events=self._keep_events)
+            if self._rewriting is None:
+                return step(turn)
+            turn.afterwards(partial(attempt, step))
+            return False
+
+        attempt(start, turn)
+
+    def _start_saving(self, turn: Turn, *, keep_events: bool) -> Callable[[Turn], bool]:
+        """The steps that save the state as it is now. Whatever is being saved gives way."""
+        if not keep_events and self._rewriting is None:
+            raise InvalidInputError("this journal cannot be compacted: what its events add up to is no event of its own.")
+        saving = self._saving = object()
+        position, failures = self._position, turn.failures
+        self._snapshot_position = position
+        steps: Generator[Mapping[str, bytes] | None, None, Any]
+        if self._rewriting is None:
+            steps = _dump_at_once(self._fold.dump(self._state))
+        elif keep_events:
+            steps = self._rewriting.dump_in_steps(self._state, self._pieces)
+        else:
+            steps = self._rewriting.base_in_steps(self._state, position)
+
+        def step(turn: Turn) -> bool:
+            if self._saving is not saving:
+                return False
+            if turn.failures != failures or turn.has_compacted(position):
+                self._saving = None  # this state never was, or nothing of it may be left
+                return False
+            try:
+                pieces = next(steps)
+                if pieces:
+                    turn.save_pieces(pieces)
+            except StopIteration as end:
+                if keep_events:
+                    data, self._pieces = end.value
+                    turn.save_snapshot(data, position)
+                else:
+                    body, blob = end.value
+                    turn.compact(body, blob, position)
+                    self._pieces = frozenset()
+                self._saving, self._unsaved = None, ""
+                self._snapshots += 1
+                return False
+            return True
+
+        return step
+
+
+def _dump_at_once(data: bytes) -> DumpInSteps:
+    """What is saved in one step."""
+    yield from ()
+    return data, frozenset()

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from duelist.journal.base import JournalDamagedError, JournalError, Snapshot
+from duelist.journal.base import COMPACTED, JournalDamagedError, JournalError, Snapshot
 from duelist.journal.writer import GroupedJournal, Row, Saved
 
 SCHEMA = 1
@@ -111,9 +111,9 @@ class SQLiteStore:
                 self._writer.execute(f"DELETE FROM {table} WHERE position <= ?", (saved.base.position,))
             self._writer.execute("DELETE FROM pieces")
             self._writer.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", saved.base)
+        self._writer.executemany("INSERT OR IGNORE INTO pieces VALUES (?, ?)", saved.pieces.items())
         snapshot = saved.snapshot
         if snapshot:
-            self._writer.executemany("INSERT OR IGNORE INTO pieces VALUES (?, ?)", saved.pieces.items())
             values = (*snapshot, zlib.crc32(snapshot.data))
             self._writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", values)
             kept = "SELECT position FROM snapshots ORDER BY position DESC LIMIT ?"
@@ -124,6 +124,11 @@ class SQLiteStore:
         """A piece by its name."""
         found = self._writer.execute("SELECT data FROM pieces WHERE name = ?", (name,)).fetchone()
         return None if found is None else found[0]
+
+    def has_compacted(self, position: int) -> bool:
+        """Whether a row from there on stands for all before it."""
+        query = "SELECT EXISTS (SELECT 1 FROM events WHERE position >= ? AND kind = ?)"
+        return bool(self._writer.execute(query, (position, COMPACTED)).fetchone()[0])
 
     def erase(self) -> None:
         """Write the file anew without its free pages, and empty the write-ahead log, which has what was there before."""

@@ -12,15 +12,15 @@ import os
 import queue
 import threading
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from duelist.core.errors import InvalidInputError
 from duelist.journal.base import (
     COMPACTED,
-    NO_PIECES,
     JournalClosedError,
     JournalDamagedError,
     JournalError,
@@ -39,7 +39,7 @@ class Saved(NamedTuple):
     """What a commit saves beside its rows: a snapshot, its new pieces, and a row that takes the place of all before it."""
 
     snapshot: Snapshot | None = None
-    pieces: Mapping[str, bytes] = NO_PIECES
+    pieces: Mapping[str, bytes] = MappingProxyType({})
     base: Row | None = None
 
 
@@ -70,6 +70,9 @@ class Store(Protocol):
     def piece(self, name: str) -> bytes | None:
         """A piece by its name, as the writer sees it in its turn."""
 
+    def has_compacted(self, position: int) -> bool:
+        """Whether a row that stands for all before it is at that position or behind it, as the writer sees it in its turn."""
+
     def erase(self) -> None:
         """Leave nothing of what earlier commits dropped, as far as the backend can."""
 
@@ -97,6 +100,7 @@ class GroupedTurn:
         failures: failed commits of this journal object so far.
         rows: what is to be committed.
         saved: what is to be saved with it.
+        steps: what is to be done afterwards.
     """
 
     def __init__(self, store: Store, head: int, failures: int) -> None:
@@ -104,6 +108,7 @@ class GroupedTurn:
         self.head, self.failures = head, failures
         self.rows: list[Row] = []
         self.saved = _NOTHING_SAVED
+        self.steps: list[Callable[[Turn], bool]] = []
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """The events behind `after`."""
@@ -123,16 +128,30 @@ class GroupedTurn:
         self.head = position
         return position
 
-    def compact(self, body: dict[str, Any], blob: bytes) -> None:
-        """Let one event take the place of all up to `head`."""
-        if self.head:
-            self.head -= 1  # it takes the place of the last event
+    def compact(self, body: dict[str, Any], blob: bytes, at: int | None = None) -> None:
+        """Let one event take the place of all up to a position."""
+        head = self.head
+        if head:
+            self.head = (head if at is None else at) - 1  # it takes the place of the last event
             self.append(COMPACTED, body, blob)
-            self.saved = Saved(base=self.rows.pop())
+            self.head, self.saved = head, Saved(base=self.rows.pop())
 
-    def save_snapshot(self, data: bytes, pieces: Mapping[str, bytes] = NO_PIECES) -> None:
-        """Save a snapshot of the state at `head`, and its new pieces."""
-        self.saved = self.saved._replace(snapshot=Snapshot(self.head, data), pieces={**self.saved.pieces, **pieces})
+    def save_snapshot(self, data: bytes, at: int | None = None) -> None:
+        """Save a snapshot of the state at `head`, or at an earlier position."""
+        self.saved = self.saved._replace(snapshot=Snapshot(self.head if at is None else at, data))
+
+    def save_pieces(self, pieces: Mapping[str, bytes]) -> None:
+        """Save pieces of a snapshot."""
+        self.saved = self.saved._replace(pieces={**self.saved.pieces, **pieces})
+
+    def afterwards(self, step: Callable[[Turn], bool]) -> None:
+        """Call a function again and again in later turns, until it returns False."""
+        self.steps.append(step)
+
+    def has_compacted(self, position: int) -> bool:
+        """Whether the events up to that position are compacted away, with the commit of this turn at the latest."""
+        base = self.saved.base
+        return (base is not None and base.position >= position) or self._store.has_compacted(position)
 
     def piece(self, name: str) -> bytes | None:
         """A piece that was saved before this turn."""
@@ -142,9 +161,9 @@ class GroupedTurn:
         """The newest snapshot that was committed before this turn."""
         return self._store.snapshot(in_turn=True)
 
-    def back_to(self, n_rows: int, saved: Saved) -> None:
+    def back_to(self, n_rows: int, saved: Saved, n_steps: int) -> None:
         """Drop what one transaction appended."""
-        del self.rows[n_rows:]
+        del self.rows[n_rows:], self.steps[n_steps:]
         self.head, self.saved = self._stored_head + n_rows, saved
 
 
@@ -164,6 +183,7 @@ class GroupedJournal:
         self._store = store
         self._process = os.getpid()
         self._failures = 0
+        self._steps: deque[Callable[[Turn], bool]] = deque()  # of the writer alone
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
         self._closing = threading.Lock()
@@ -225,11 +245,11 @@ class GroupedJournal:
 
     def _write(self) -> None:
         last = False
-        while not last:
-            group = [self._jobs.get()]
+        while not last or self._steps:
+            group = [] if self._steps else [self._jobs.get()]
             while len(group) < _LARGEST_GROUP and not self._jobs.empty():
                 group.append(self._jobs.get())
-            last = None in group
+            last = last or None in group
             jobs: list[_Job] = []
             erasing: list[_Job] = []
             for job in group:
@@ -239,6 +259,15 @@ class GroupedJournal:
                 self._run(jobs)
             for job in erasing:
                 self._erase(job.future)
+            if self._steps:
+                self._make_step(self._steps.popleft())
+
+    def _make_step(self, step: Callable[[Turn], bool]) -> None:
+        """One step, in a commit of its own: what it writes cannot fail the votes of others."""
+        done: Future[bool] = Future()
+        self._run([_Job(step, done)])
+        if done.exception() is None and done.result():
+            self._steps.append(step)
 
     def _erase(self, future: Future[None]) -> None:
         try:
@@ -256,13 +285,13 @@ class GroupedJournal:
         try:
             turn = GroupedTurn(self._store, self._store.begin(), self._failures)
             for job in jobs:
-                n_rows, saved = len(turn.rows), turn.saved
+                n_rows, saved, n_steps = len(turn.rows), turn.saved, len(turn.steps)
                 try:
                     answered.append((job.future, job.transaction(turn)))
                 except BaseException as error:  # every error belongs to the caller and must not end the writer
-                    turn.back_to(n_rows, saved)
+                    turn.back_to(n_rows, saved, n_steps)
                     job.future.set_exception(error)
-            if turn.rows or turn.saved.snapshot or turn.saved.base:
+            if turn.rows or turn.saved is not _NOTHING_SAVED:
                 self._store.commit(turn.rows, turn.saved)
             else:
                 self._store.rollback()
@@ -275,6 +304,7 @@ class GroupedJournal:
                     failure.__cause__ = error
                     job.future.set_exception(failure)
         else:
+            self._steps.extend(turn.steps)
             for future, result in answered:
                 future.set_result(result)
 

@@ -391,11 +391,13 @@ class Due(NamedTuple):
         everywhere: also in lanes that learnt nothing.
         reach: how many places from a ridge that counts others are fitted: 0 for those that count alone.
         follow: by steps with the curvature of before, for the contrast is of the one duel that came since.
+        only: the one ridge that has its curvature worked out anew and whose reach counts, -1 for all: others follow.
     """
 
     everywhere: bool
     reach: int
     follow: bool
+    only: int
 
 
 _NEGLIGIBLE = 0.01  # a ridge of less weight is left out until all are fitted again
@@ -467,12 +469,13 @@ def refit_scales(
         if size == 0.0 and not due.everywhere:
             continue
         for g in range(n_ridges):
-            if not counts_nearby(weights[lane], g, due.reach):
+            follow = due.follow and g != due.only
+            if not counts_nearby(weights[lane], g, 0 if follow else due.reach):
                 evidence[lane, g] = -math.inf  # what it was, it was with fewer duels
                 continue
             r, fitted, whitener = ridges[lane, g], mixture.theta[lane, g], mixture.whitener[lane, g]
             rows = LaneCounts(contrasts, totals, losses, 1.0)
-            if due.follow and follow_fit(fitted, whitener, contrast[lane], rows, r):
+            if follow and follow_fit(fitted, whitener, contrast[lane], rows, r):
                 for i in range(dim):
                     pivots[i] = 1.0 / whitener[i, i]
             else:

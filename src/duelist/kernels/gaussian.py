@@ -18,7 +18,15 @@ from duelist.kernels.linalg.factors import (
     solve_cholesky,
 )
 from duelist.kernels.linalg.vectors import dot
-from duelist.kernels.logistic import Likelihood, add_loss_gradient, add_loss_hessian, counts_of_lane, fit_lane, lose_chance
+from duelist.kernels.logistic import (
+    Likelihood,
+    add_loss_gradient,
+    add_loss_hessian,
+    counts_of_lane,
+    fit_lane,
+    lose_chance,
+    solve_logit,
+)
 from duelist.kernels.philox import RandomSource, fill_normals, first_block
 from duelist.kernels.potential import LinearTerms, Tilt, add_feel_good, pull_into_ball, scratch_for
 from duelist.typing import FloatArray, IntArray
@@ -138,7 +146,7 @@ def _take_in(belief: Belief, lane: int, z: FloatArray, lost: float, eta: float, 
             return
         lower_transposed_times(work[1], whitener, scaled)
         start = dot(z, belief.mode[lane], dim)
-        u = _solve_logit(start, eta * spread, 1.0, lost)
+        u = solve_logit(start, eta * spread, 1.0, lost)
         for i in range(dim):
             belief.mode[lane, i] += work[1, i] * (u - start) / spread
         lose = lose_chance(u)
@@ -303,27 +311,6 @@ def curvature_lanes(
             flags[lane] = 0
 
 
-@inner
-def _solve_logit(start: float, spread: float, total: float, lost: float) -> float:
-    """The root of u - start = spread (total s(-u) - lost): bracketed, so Newton's method cannot leave."""
-    low, high = start - spread * lost, start + spread * (total - lost)
-    u = min(max(start, low), high)
-    for _ in range(100):
-        lose = lose_chance(u)
-        value = u - start - spread * (total * lose - lost)
-        if value > 0.0:
-            high = u
-        else:
-            low = u
-        following = u - value / (1.0 + spread * total * lose * (1.0 - lose))
-        if not low <= following <= high:
-            following = 0.5 * (low + high)
-        if abs(following - u) <= 1e-12 * (1.0 + abs(u)):
-            return following
-        u = following
-    return u
-
-
 @maker
 def _add_best_slopes(slope: FloatArray, mean: FloatArray, lane: int, tilt: Tilt | None) -> None:
     """Add the slope of the Feel-Good maximum at the mean."""
@@ -361,7 +348,7 @@ def _absorb_contrast(
     if not spread > 0.0:  # an arm against itself says nothing
         return math.isfinite(spread)
     eta = likelihood.eta[lane]
-    u = _solve_logit(start, eta * spread, likelihood.totals[lane, p], likelihood.losses[lane, p])
+    u = solve_logit(start, eta * spread, likelihood.totals[lane, p], likelihood.losses[lane, p])
     e = math.exp(-abs(u))
     weight = eta * likelihood.totals[lane, p] * e / ((1.0 + e) * (1.0 + e))
     for i in range(dim):

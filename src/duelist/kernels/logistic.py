@@ -103,6 +103,7 @@ def log1p_of_fraction(e: float) -> float:
     return (_LN2 if upper else 0.0) + (2.0 * s + 2.0 * s * w * p)
 
 
+_NEWTON_STEPS = 20  # within which it converges, or never
 _GRADIENTS_PER_STEP = 3  # that a fit which follows the last one may spend, on average: steps that are taken back count too
 
 
@@ -264,13 +265,39 @@ def fit_lane(
     return -max_iterations
 
 
+@inner
+def solve_logit(start: float, spread: float, total: float, lost: float) -> float:
+    """The root of u - start = spread (total s(-u) - lost), by Newton's method, which cannot leave its bracket.
+
+    Where the spread is large it may jump from one end to the other and back for ever; then halving takes over.
+    """
+    low, high = start - spread * lost, start + spread * (total - lost)
+    u = min(max(start, low), high)
+    for iteration in range(100):
+        lose = lose_chance(u)
+        value = u - start - spread * (total * lose - lost)
+        if value > 0.0:
+            high = u
+        else:
+            low = u
+        following = u - value / (1.0 + spread * total * lose * (1.0 - lose))
+        if iteration >= _NEWTON_STEPS or not low <= following <= high:
+            following = 0.5 * (low + high)
+        if abs(following - u) <= 1e-12 * (1.0 + abs(u)):
+            return following
+        u = following
+    return u
+
+
 class Secants(NamedTuple):
     """What a fit that follows the last one knows of the curvature.
 
     Attributes:
         whitener: (dim, dim) inverse Cholesky factor of a curvature of before, without the newest contrast.
+        white: (dim,) scratch.
         pulled: (dim,) that curvature's inverse times the newest contrast.
-        weight: by how much the newest contrast changes the inverse (Sherman & Morrison).
+        spread: <pulled, newest>, the variance along the newest contrast.
+        weight: (1,) by how much the newest contrast changes the inverse (Sherman & Morrison).
         moves: (steps, dim) how theta has moved.
         changes: (steps, dim) how the gradient has changed with it.
         shares: (steps,) 1 / <move, change>.
@@ -278,8 +305,10 @@ class Secants(NamedTuple):
     """
 
     whitener: FloatArray
+    white: FloatArray
     pulled: FloatArray
-    weight: float
+    spread: float
+    weight: FloatArray
     moves: FloatArray
     changes: FloatArray
     shares: FloatArray
@@ -287,29 +316,50 @@ class Secants(NamedTuple):
 
 
 @maker
-def new_secants(whitener: FloatArray, newest: FloatArray, theta: FloatArray, most: int) -> Secants:
-    """Nothing but the curvature of before and the newest contrast (dim,), weighed at theta."""
-    dim = theta.shape[0]
+def new_secants(whitener: FloatArray, newest: FloatArray, most: int) -> Secants:
+    """Nothing but the curvature of before and the newest contrast (dim,), which `first_direction` weighs."""
+    dim = newest.shape[0]
     white, pulled = np.empty(dim), np.empty(dim)
     lower_times(white, whitener, newest)
     lower_transposed_times(pulled, whitener, white)
-    lose = lose_chance(dot(theta, newest, dim))
-    weight = lose * (1.0 - lose)
-    weight /= 1.0 + weight * dot(white, white, dim)
-    return Secants(whitener, pulled, weight, np.empty((most, dim)), np.empty((most, dim)), np.empty(most), np.empty(most))
+    spread, moves, changes = dot(white, white, dim), np.empty((most, dim)), np.empty((most, dim))
+    return Secants(whitener, white, pulled, spread, np.empty(1), moves, changes, np.empty(most), np.empty(most))
 
 
 @inner
-def quasi_newton_direction(direction: FloatArray, gradient: FloatArray, known: Secants, n: int, white: FloatArray) -> None:
+def first_direction(direction: FloatArray, gradient: FloatArray, known: Secants, theta: FloatArray, newest: FloatArray) -> None:
+    """Fill direction (dim,) with the first step: to the mode of the Gaussian of before times the newest duel's likelihood.
+
+    Without that duel theta is a minimum, so the gradient is the duel's alone, and the step has its direction but not Newton's
+    length: where the outcome is a surprise, the curvature at theta is far too small.
+    """
+    dim = theta.shape[0]
+    start = dot(theta, newest, dim)
+    lost = dot(known.pulled, gradient, dim) / known.spread + lose_chance(start)
+    u = solve_logit(start, known.spread, 1.0, min(max(lost, 0.0), 1.0))
+    for i in range(dim):
+        direction[i] = known.pulled[i] * (start - u) / known.spread
+    lose = lose_chance(u)
+    weight = lose * (1.0 - lose)
+    known.weight[0] = weight / (1.0 + weight * known.spread)
+
+
+@inner
+def next_direction(
+    direction: FloatArray, gradient: FloatArray, known: Secants, n: int, theta: FloatArray, newest: FloatArray
+) -> None:
     """Fill direction (dim,) with the inverse curvature times the gradient, by BFGS from n steps; overwrites the gradient."""
-    dim = gradient.shape[0]
+    if n == 0:
+        first_direction(direction, gradient, known, theta, newest)
+        return
+    dim, white = gradient.shape[0], known.white
     for k in range(n - 1, -1, -1):
         known.alphas[k] = known.shares[k] * dot(known.moves[k], gradient, dim)
         for i in range(dim):
             gradient[i] -= known.alphas[k] * known.changes[k, i]
     lower_times(white, known.whitener, gradient)
     lower_transposed_times(direction, known.whitener, white)
-    along = known.weight * dot(known.pulled, gradient, dim)
+    along = known.weight[0] * dot(known.pulled, gradient, dim)
     for i in range(dim):
         direction[i] -= along * known.pulled[i]
     for k in range(n):
@@ -329,9 +379,9 @@ def follow_lane(
     gradient and dim^2 operations. The last step is taken too: theta is closer than the tolerance on the decrement.
     """
     dim, n = counts.contrasts.shape[0], counts.totals.shape[0]
-    gradient, white, direction = np.empty(dim), np.empty(dim), np.empty(dim)
+    gradient, direction = np.empty(dim), np.empty(dim)
     logits, scratch = np.empty(n), np.empty(n)
-    known = new_secants(whitener, newest, theta, most)
+    known = new_secants(whitener, newest, most)
     highest, step = math.inf, 0
     for _ in range(_GRADIENTS_PER_STEP * most):
         for i in range(dim):
@@ -345,7 +395,7 @@ def follow_lane(
                 known.changes[step - 1, i] += gradient[i]
         if step > 0:
             known.shares[step - 1] = 1.0 / dot(known.moves[step - 1], known.changes[step - 1], dim)
-        quasi_newton_direction(direction, gradient, known, step, white)
+        next_direction(direction, gradient, known, step, theta, newest)
         decrement = -dot(known.changes[step], direction, dim)
         if not 0.0 <= decrement < math.inf:
             return False

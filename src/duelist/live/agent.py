@@ -256,10 +256,13 @@ class Agent(LiveAgent[Duels, Duel]):
 
         Args:
             features: (n, dim) one row per candidate.
-            cost: (n,) what each costs, in log-odds: one that costs 1 more must win 73 % of the votes to be worth it.
+            cost: (n,) what each costs, in log-odds: one that costs 1 more must win 73 % of the votes to be worth it. It is
+                multiplied by the weight of `set_cost_weight`, as in `choose`.
         """
         rows = check_rows(features, self.dim)
         price = check_cost(cost, len(rows))
+        if price is not None:
+            price = price * self._read(lambda state: 1.0 if state.guard is None else state.guard.cost_weight)
         return best_row(self._draws(), rows, price)
 
     def preference(self, a: npt.ArrayLike, b: npt.ArrayLike, *, level: float = LEVEL) -> Preference:

@@ -32,7 +32,7 @@ from __future__ import annotations
 import json
 import secrets
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
@@ -40,9 +40,9 @@ import numpy as np
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.arrays import NewestWithin
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
-from duelist.core.serialize import Pieces, from_bytes, to_bytes
+from duelist.core.serialize import Pieces, from_bytes, pack_in_steps, pack_piece, to_arrays, to_bytes
 from duelist.journal.base import COMPACTED, Event, Record
-from duelist.journal.replica import Fold
+from duelist.journal.replica import BaseInSteps, DumpInSteps, Fold
 from duelist.live.agent_state import SKIPPED, AgentState, Asked, Shown
 from duelist.live.guardrails import Conditions, Guardrails
 from duelist.live.pending import from_blob, to_blob
@@ -114,13 +114,18 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         """Whether an event changes what earlier ones mean."""
         return record.kind in ("forgot", "policy", COMPACTED)
 
-    def base(self, state: LoggedState[Shown, Asked], position: int) -> tuple[dict[str, Any], bytes]:
-        """Body and blob of an event that stands for all up to that position."""
+    def base_in_steps(self, state: LoggedState[Shown, Asked], position: int) -> BaseInSteps:
+        """Body and blob of an event that stands for all up to that position, where the state is now."""
         agent = state.agent
         state.rewritten_at = position
         state.fixed, state.open_then, state.opened_at = len(agent.endings), frozenset(agent.pending), position
         said = {"version": state.version, "agent": agent.token, "set_memory": state.offered.most_bytes}
-        return {**identity_of(agent), **said}, self.dump(state)
+        body, arrays = {**identity_of(agent), **said}, to_arrays(self._to_saved(state))
+
+        def steps() -> BaseInSteps:
+            return body, (yield from pack_in_steps(arrays))
+
+        return steps()
 
     def rewrite(self, records: Callable[[], Iterator[Record]], last: Record) -> LoggedState[Shown, Asked]:
         """The state after `last`, which changes the past, from all events up to it."""
@@ -186,13 +191,18 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
         """A snapshot."""
         return to_bytes(self._to_saved(state))
 
-    def dump_in_pieces(
-        self, state: LoggedState[Shown, Asked], saved: Collection[str]
-    ) -> tuple[bytes, Mapping[str, bytes], Collection[str]]:
-        """A snapshot without what does not change, the new pieces of that, and the names of all."""
+    def dump_in_steps(self, state: LoggedState[Shown, Asked], saved: Collection[str]) -> DumpInSteps:
+        """A snapshot of the state as it is now, without what does not change, and the new pieces of that."""
         pieces = Pieces(f"{state.rewritten_at}/", saved)
-        data = to_bytes(self._to_saved(state), pieces)
-        return data, pieces.new, {*saved, *pieces.new}
+        # All that is copied now; rows of the history are final, and what a policy has learnt is a value.
+        arrays = to_arrays(self._to_saved(state), pieces)
+
+        def steps() -> DumpInSteps:
+            for name, rows in pieces.new.items():
+                yield {name: pack_piece(rows)}
+            return (yield from pack_in_steps(arrays)), {*saved, *pieces.new}
+
+        return steps()
 
     def load_from_pieces(self, data: bytes, piece: Callable[[str], bytes | None]) -> LoggedState[Shown, Asked]:
         """The state of such a snapshot, or of one in one piece."""

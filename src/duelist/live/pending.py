@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ from duelist.typing import FloatArray, IntArray
 
 _NO_NOTE = -1
 _NO_SET = -1
-_DIGEST_BYTES = 16
+DIGEST_BYTES = 16
+_PACKED = struct.Struct("<iii?")  # choices, dim, length of the note, whether zeros are left out
 
 
 class Parts(NamedTuple):
@@ -46,6 +48,34 @@ def from_blob(rows: list[int], actions: ActionSet, blob: bytes) -> Parts:
     if not isinstance(actions, FiniteActions):
         raise SavedStateError(f"rows {rows} were shown, of a set that has none. Restore the journal from a copy.")
     return Parts(np.array(rows), actions.features[0, rows], note)
+
+
+def pack_parts(parts: Parts) -> bytes:
+    """What was shown in few bytes; of features that are zero in most places, only the others."""
+    numbers = np.ascontiguousarray(parts.features).reshape(-1)
+    used = numbers.view(np.uint64) != 0  # by bits, so that -0.0 comes back as it was
+    sparse = 2 * np.count_nonzero(used) < used.size
+    content = np.packbits(used).tobytes() + numbers[used].tobytes() if sparse else numbers.tobytes()
+    note = b"" if parts.note is None else parts.note.tobytes()
+    length = _NO_NOTE if parts.note is None else len(parts.note)
+    return _PACKED.pack(*parts.features.shape, length, sparse) + parts.rows.astype(np.int64).tobytes() + note + content
+
+
+def unpack_parts(data: bytes) -> Parts:
+    """The inverse of `pack_parts`."""
+    choices, dim, length, sparse = _PACKED.unpack_from(data)
+    place, size = _PACKED.size, choices * dim
+    rows = np.frombuffer(data, np.int64, choices, place).copy()
+    place += rows.nbytes
+    note = None if length == _NO_NOTE else np.frombuffer(data, np.float64, length, place).copy()
+    place += 8 * max(length, 0)
+    if sparse:
+        mask = np.frombuffer(data, np.uint8, -(-size // 8), place)
+        numbers = np.zeros(size)
+        numbers[np.unpackbits(mask, count=size).view(np.bool_)] = np.frombuffer(data, np.float64, -1, place + len(mask))
+    else:
+        numbers = np.frombuffer(data, np.float64, size, place).copy()
+    return Parts(rows, numbers.reshape(choices, dim), note)
 
 
 def stand_in(features: FloatArray, digest: bytes) -> FiniteActions:
@@ -97,8 +127,8 @@ def load_pending(saved: Mapping[str, Any]) -> dict[int, tuple[Parts, ActionSet |
         parts = Parts(saved["pairs"][i].copy(), saved["features"][i].copy(), note)
         place = int(saved["set_of"][i])
         if place == _NO_SET:
-            pending[number] = (parts, digests[digest : digest + _DIGEST_BYTES])
-            digest += _DIGEST_BYTES
+            pending[number] = (parts, digests[digest : digest + DIGEST_BYTES])
+            digest += DIGEST_BYTES
         else:
             pending[number] = (parts, saved["sets"][place])
     return pending

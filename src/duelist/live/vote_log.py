@@ -5,8 +5,9 @@ same random numbers, and all answers but those are learnt again. The result is, 
 asked the same questions, showed the same candidates, and was told nothing where votes were taken back. An agent on a journal
 has its events for that, and needs no log.
 
-What it costs: for a question both feature vectors, 16 dim bytes, and some 700 bytes of Python objects; and each distinct set
-that the policy reads again (`Policy.keeps_sets` for answered questions, `Policy.follows_sets` for all), 16 dim n_arms bytes.
+What it costs: for a question both feature vectors, 16 dim bytes, or 8 per number that is not zero where most are, and some 300
+bytes beside; and each distinct set that the policy reads again (`Policy.keeps_sets` for answered questions,
+`Policy.follows_sets` for all), 16 dim n_arms bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import math
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,7 +24,16 @@ import numpy.typing as npt
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import InvalidInputError, NonFiniteError
 from duelist.live.lane import LiveLane
-from duelist.live.pending import Parts, load_pending, pair_alone, save_pending, stand_in
+from duelist.live.pending import (
+    DIGEST_BYTES,
+    Parts,
+    load_pending,
+    pack_parts,
+    pair_alone,
+    save_pending,
+    stand_in,
+    unpack_parts,
+)
 from duelist.live.votes import Votes, learn_votes
 
 
@@ -77,6 +87,32 @@ class _Asked(NamedTuple):
     actions: ActionSet | bytes
 
 
+class _Asks(Mapping[int, _Asked]):
+    """Questions by number, in few bytes each."""
+
+    def __init__(self) -> None:
+        self._packed: dict[int, bytes] = {}  # with the digest of the set in front, where that is all that is kept of it
+        self._sets: dict[int, ActionSet] = {}
+
+    def __setitem__(self, number: int, asked: _Asked) -> None:
+        digest = asked.actions if isinstance(asked.actions, bytes) else b""
+        if not isinstance(asked.actions, bytes):
+            self._sets[number] = asked.actions
+        self._packed[number] = digest + pack_parts(asked.parts)
+
+    def __getitem__(self, number: int) -> _Asked:
+        packed, actions = self._packed[number], self._sets.get(number)
+        if actions is not None:
+            return _Asked(unpack_parts(packed), actions)
+        return _Asked(unpack_parts(packed[DIGEST_BYTES:]), packed[:DIGEST_BYTES])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
 class _Answered(Protocol):
     """What the log needs to know of its agent."""
 
@@ -94,7 +130,7 @@ class VoteLog:
         self.keeps_sets, self.follows_sets = keeps_sets, follows_sets
         # 2 n: duel n was asked; 2 n + 1: it was answered; -1 - i: the votes `imports[i]` came.
         self.order = array("q")
-        self.asked: dict[int, _Asked] = {}
+        self.asked = _Asks()
         self.sets: dict[bytes, ActionSet] = {}
         self.imports: list[Votes] = []
         self.voters: dict[int, str] = {}
@@ -193,7 +229,9 @@ class VoteLog:
     def fill_from(self, saved: Mapping[str, Any]) -> None:
         """Take over what `to_saved` wrote."""
         self.order = array("q", saved["order"].astype(np.int64).tobytes())
-        self.asked = {number: _Asked(*asked) for number, asked in load_pending(saved["asked"]).items()}
+        self.asked = _Asks()
+        for number, asked in load_pending(saved["asked"]).items():
+            self.asked[number] = _Asked(*asked)
         self.sets = {actions.digest: actions for actions in saved["sets"]}
         self.imports = [Votes(**votes) for votes in saved["imports"]]
         self.voters = dict(zip(saved["voted"].tolist(), saved["voters"].tolist(), strict=True))

@@ -89,7 +89,8 @@ def refit(scales: ScaleFits, history: History, contrast: FloatArray, *, duels: i
     """Fit again the scales that count, now and then all of them; also (lanes,) how many fits did not converge.
 
     From dim 96 on a fit follows the one before while it is one duel older, and now and then is when the curvatures are worked
-    out anew, of the scales that count and those near them.
+    out anew, of the scales that count and those near them. As soon as there are duels enough until the next time, one scale
+    after the other has its turn, so that no single duel takes much longer than the others.
 
     Args:
         scales: the fits so far.
@@ -99,10 +100,14 @@ def refit(scales: ScaleFits, history: History, contrast: FloatArray, *, duels: i
     """
     grown = history.rounds > scales.fitted_at + scales.fitted_at // _GROWTH
     large = contrast.shape[1] >= LARGE
-    reach = 0 if not grown else _NEAR if large and duels == 1 else len(FACTORS)
+    one_by_one = large and duels == 1
+    reach = 0 if not grown else _NEAR if one_by_one else len(FACTORS)
+    due = Due(everywhere=grown, reach=reach, follow=one_by_one and not grown, only=-1)
+    if one_by_one and scales.fitted_at // _GROWTH >= len(FACTORS):
+        turn = 0 if grown else history.rounds - scales.fitted_at
+        due = Due(everywhere=False, reach=_NEAR, follow=True, only=turn if turn < len(FACTORS) else -1)
     fitted = Mixture(scales.theta.copy(), scales.whitener.copy(), scales.weights.copy())
     evidence, unconverged = scales.evidence.copy(), np.zeros(len(contrast))
-    due = Due(everywhere=grown, reach=reach, follow=large and not grown and duels == 1)
     refit_scales(fitted, evidence, unconverged, scales.ridges, LOG_PRIOR, contrast, duel_counts(history), due)
     return scales._replace(
         theta=fitted.theta,

@@ -10,7 +10,8 @@ import pytest
 import duelist
 from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
-from duelist.core.features import (
+from duelist.core.serialize import from_bytes, to_bytes
+from duelist.features import (
     BilinearMap,
     PrincipalComponents,
     ProductMap,
@@ -20,7 +21,6 @@ from duelist.core.features import (
     one_block_per_arm,
     outer,
 )
-from duelist.core.serialize import from_bytes, to_bytes
 
 RNG = np.random.default_rng(0)
 USER, CATALOGUE = RNG.standard_normal(3), RNG.standard_normal((5, 4))

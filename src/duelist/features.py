@@ -77,7 +77,7 @@ def one_block_per_arm(context: npt.ArrayLike, n_arms: int) -> FloatArray:
                [0., 0., 5., 7.]])
     """
     whole_number("n_arms", n_arms, at_least=2)
-    return _outer_by_arm(_context(context), np.eye(n_arms))
+    return _outer_by_arm(_context(context), np.eye(n_arms)) + 0.0  # so that no zero is -0.0, which would be kept as a number
 
 
 def from_function(
