@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from duelist.live.slate_agent import SlateAgent
+from duelist.live.agent import SlateAgent
 
 from duelist.cli.main import cli
 from duelist.core.errors import InvalidInputError

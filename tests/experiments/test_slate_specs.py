@@ -60,5 +60,5 @@ def test_the_command_line_compares_them(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     policy = ListwiseFGTS(choices=3, ties=LearntDavidson(0.5))
     run = duelist.simulate(policy, duelist.LinearDuels(dim=3, arms=6), rounds=20, trials=2, seed=0)
-    found = [float(row["regret"]) for row in rows if "Listwise" in row["policy"]]
+    found = [float(row["final_regret"]) for row in rows if "Listwise" in row["policy"]]
     np.testing.assert_allclose(found, run.final_regret, rtol=1e-6)

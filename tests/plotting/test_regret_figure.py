@@ -65,7 +65,7 @@ def test_drawing_leaves_pyplot_alone(comparison: Comparison) -> None:
 def many(comparison: Comparison) -> Comparison:
     """More policies than bands can show: equal ones, and one far above the others."""
     run = comparison.runs["one"]
-    far = type(run)(**{**vars(run), "regret": 100 * run.regret})
+    far = type(run)(**{**vars(run), "regrets": {"average": 100 * run.regret}})
     return Comparison({**{f"policy {number}": run for number in range(MOST_BANDS)}, "floor": far})
 
 
@@ -140,7 +140,7 @@ def test_a_policy_that_leaves_the_frame_is_named_with_its_regret() -> None:
     environment = duelist.LinearDuels(dim=3, arms=4)
     run = duelist.simulate(duelist.Uniform(), environment, rounds=50, trials=2, seed=0, progress=False)
     regret = 100 * run.regret
-    worse = type(run)(**{**vars(run), "regret": regret})
+    worse = type(run)(**{**vars(run), "regrets": {"average": regret}})
     figure = regret_figure(Comparison({"good": run, "bad": worse}))
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels[0] == "good"

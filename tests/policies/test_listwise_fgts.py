@@ -274,7 +274,7 @@ def test_slates_and_pairs_are_played_on_the_same_instances() -> None:
     np.testing.assert_allclose(run.final_regret, total, rtol=1e-12)
     pairs = both.runs["pairs"]
     np.testing.assert_array_equal(pairs.chosen, np.stack([pairs.first, pairs.second], axis=2))
-    assert {row["policy"] for row in both.table()} == {"slates", "pairs"}
+    assert {row["label"] for row in both.table()} == {"slates", "pairs"}
 
 
 @pytest.mark.parametrize(
