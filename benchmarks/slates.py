@@ -11,40 +11,16 @@ same Thompson sampling (prior, sampler, Feel-Good weight), and what differs is w
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 import duelist
-from duelist.core import Streams
-from duelist.environments import Environment
+from duelist.environments import Environment, Tied
 from duelist.experiments import Run
 from duelist.policies import ListwiseFGTS
 from duelist.preferences import Davidson, LearntDavidson
-
-
-@dataclass(frozen=True, kw_only=True)
-class TiedDuels:
-    """The instances of `LinearDuels` with votes by Davidson's model."""
-
-    dim: int
-    arms: int
-    nu: float
-
-    def instance(self, streams: Streams) -> Any:
-        """One instance per lane, which also ties."""
-        linear: Any = duelist.LinearDuels(dim=self.dim, arms=self.arms).instance(streams)
-
-        def outcomes(round_: int, duels: Any) -> Any:
-            u = np.einsum("ld,ld->l", linear.theta, duels.contrast)
-            first, second = np.exp(u / 2), np.exp(-u / 2)
-            chance = streams.uniforms("outcome", round_) * (first + second + self.nu)
-            return np.where(chance < first, 1, np.where(chance < first + second, -1, 0))
-
-        linear.outcomes = outcomes
-        return linear
 
 
 def ways_of_asking() -> dict[str, Any]:
@@ -94,7 +70,7 @@ def main() -> None:
         print_table(duelist.compare(ways_of_asking(), env, **settings).runs, "asked for")
         return
     for nu in (0.5, 2.0, 8.0):
-        runs = duelist.compare(ways_of_taking_ties(nu), TiedDuels(dim=5, arms=16, nu=nu), **settings).runs
+        runs = duelist.compare(ways_of_taking_ties(nu), Tied(base=duelist.LinearDuels(dim=5, arms=16), nu=nu), **settings).runs
         share = float(np.mean([(run.outcomes == 0).mean() for run in runs.values()]))
         print(f"\nnu = {nu:g}: {share:.0%} of the votes are ties")
         print_table(runs, "what a tie says")

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from duelist.live.agent import SlateAgent
 
 from duelist.cli.main import cli
 from duelist.core.errors import InvalidInputError
 from duelist.journal.sqlite import SQLiteJournal
-from duelist.live.agent import Agent
+from duelist.live.agent import Agent, SlateAgent
 from duelist.policies.algorithms.colstim import CoLSTIM
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS

@@ -58,3 +58,13 @@ def test_two_policies_of_one_class_need_names() -> None:
         duelist.compare([duelist.FGTS(), duelist.FGTS(alpha=1.0)], ENV, rounds=5, trials=1)
     with pytest.raises(InvalidInputError, match="at least one policy"):
         duelist.compare([], ENV, rounds=5, trials=1)
+
+
+def test_rounds_are_left_out_and_recommendations_recorded_as_in_simulate() -> None:
+    env = duelist.LinearDuels(dim=3, arms=5)
+    alone = duelist.simulate(duelist.MaxInP(), env, rounds=25, trials=2, every=10, simple_regret=5)
+    run = duelist.compare([duelist.MaxInP()], env, rounds=25, trials=2, every=10, simple_regret=5).runs["MaxInP"]
+    np.testing.assert_array_equal(run.rounds, [10, 20, 25])
+    np.testing.assert_array_equal(run.regret, alone.regret)
+    assert run.simple_regret is not None
+    np.testing.assert_array_equal(run.simple_regret, alone.simple_regret)

@@ -14,9 +14,8 @@ import click
 from duelist.core.errors import InvalidInputError
 from duelist.journal.base import COMPACTED, Record
 from duelist.journal.sqlite import SQLiteJournal
-from duelist.live.agent import Agent
+from duelist.live.agent import Agent, SlateAgent
 from duelist.live.live_agent import LiveAgent
-from duelist.live.agent import SlateAgent
 from duelist.policies.codec import policy_from_mapping
 
 _PATH = click.argument("path", type=click.Path(dir_okay=False, path_type=Path))

@@ -13,11 +13,11 @@ from scipy.special import ndtri
 from duelist.actions.finite import FiniteActions
 from duelist.core.checks import finite_number, one_of, whole_number
 from duelist.core.errors import InvalidInputError
-from duelist.features import one_block_per_arm, outer
 from duelist.core.streams import Streams
 from duelist.environments.linear_truth import LinearTruth, draw_models, random_directions
 from duelist.environments.nonlinear import normal_arms
 from duelist.environments.tables import Table, read_array
+from duelist.features import one_block_per_arm, outer
 from duelist.kernels.philox import arm_uniforms
 from duelist.preferences.links import win_law
 from duelist.typing import FloatArray

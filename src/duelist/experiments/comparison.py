@@ -111,6 +111,8 @@ def compare(
     seed: int = 0,
     workers: int | None = None,
     progress: bool | None = None,
+    every: int = 1,
+    simple_regret: int = 0,
 ) -> Comparison:
     """Simulate several policies on the same instances; see `simulate` for the arguments.
 
@@ -131,9 +133,6 @@ def compare(
         )
     if not named:
         raise InvalidInputError("compare needs at least one policy; got none.")
-    return Comparison(
-        {
-            name: simulate(policy, environment, rounds=rounds, trials=trials, seed=seed, workers=workers, progress=progress)
-            for name, policy in named.items()
-        }
-    )
+    settings: dict[str, Any] = {"rounds": rounds, "trials": trials, "seed": seed, "workers": workers, "progress": progress}
+    kept = {"every": every, "simple_regret": simple_regret}
+    return Comparison({name: simulate(policy, environment, **settings, **kept) for name, policy in named.items()})
