@@ -134,5 +134,5 @@ def compare(
     if not named:
         raise InvalidInputError("compare needs at least one policy; got none.")
     settings: dict[str, Any] = {"rounds": rounds, "trials": trials, "seed": seed, "workers": workers, "progress": progress}
-    kept = {"every": every, "simple_regret": simple_regret}
-    return Comparison({name: simulate(policy, environment, **settings, **kept) for name, policy in named.items()})
+    settings |= {"every": every, "simple_regret": simple_regret}
+    return Comparison({name: simulate(policy, environment, **settings) for name, policy in named.items()})
