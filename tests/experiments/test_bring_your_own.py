@@ -194,7 +194,7 @@ def test_the_command_line_plays_both_beside_fgts(tmp_path: Path) -> None:
     with (tmp_path / "out" / "results.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["label"] for row in rows} == {"Greedy:rate=1.0", "FGTS"}
-    mine = [float(row["regret"]) for row in rows if row["algorithm"] == "Greedy"]
+    mine = [float(row["final_regret"]) for row in rows if row["policy"] == "Greedy"]
     assert mine == pytest.approx(expected(path, 1.0, 5), rel=1e-12)
 
 
