@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import duelist
-from duelist.policies import RMED1, RMED2F, RUCB, DoubleTS, ListwiseFGTS, NonlinearFGTS, SelfSparring, VersatileDB
+from duelist.policies import (
+    CCB,
+    RMED1,
+    RMED2F,
+    RUCB,
+    BeatTheMean,
+    DoubleTS,
+    InterleavedFilter,
+    ListwiseFGTS,
+    NonlinearFGTS,
+    SelfSparring,
+    VersatileDB,
+)
 from duelist.posteriors.priors import UniformBall
 from duelist.preferences.ties import Davidson
 from duelist.samplers.registry import SAMPLERS
@@ -77,6 +89,10 @@ ROWS = [
     Row("RMED2F", RMED2F(), margin=1.1),
     Row("VersatileDB", VersatileDB(), forgets_order=False, margin=0.9),
     Row("SelfSparring", SelfSparring(), margin=0.9),
+    Row("CCB", CCB(), margin=0.95),
+    # These explore first, and 600 rounds are over before they have dropped more than a few arms.
+    Row("BeatTheMean", BeatTheMean(width=0.5), margin=1.0),
+    Row("InterleavedFilter", InterleavedFilter(), margin=1.1),
     # With fresh arms JAX compiles anew whenever the number of sets has doubled; 20 rounds cross five doublings, and the
     # curvature is used from round 8 on.
     Row("NonlinearFGTS", NonlinearFGTS(), forgets_order=False, bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),

@@ -26,8 +26,10 @@ Class = TypeVar("Class", bound=type)
 # Where each stored class is today: this may change at will.
 HOMES: dict[str, str] = {
     "ball-actions": "duelist.actions.ball:BallActions",
+    "beat-the-mean-memory": "duelist.policies.algorithms.matrix.beat_the_mean:BeatTheMeanMemory",
     "bilinear-map": "duelist.core.features:BilinearMap",
     "box-actions": "duelist.actions.box:BoxActions",
+    "ccb-memory": "duelist.policies.algorithms.matrix.ccb:CCBMemory",
     "chain-info": "duelist.samplers.adaptation:ChainInfo",
     "colstim-settings": "duelist.policies.algorithms.colstim:CoLSTIMSettings",
     "colstim-state": "duelist.policies.algorithms.colstim:CoLSTIMState",
@@ -47,6 +49,7 @@ HOMES: dict[str, str] = {
     "foresight-state": "duelist.policies.algorithms.foresight:ForesightState",
     "generic-mala-state": "duelist.samplers.generic_mala:GenericMALAState",
     "history": "duelist.history.history:History",
+    "interleaved-filter-memory": "duelist.policies.algorithms.matrix.interleaved_filter:InterleavedFilterMemory",
     "known-arms": "duelist.policies.parts.known_arms:KnownArms",
     "langevin-state": "duelist.samplers.langevin:LangevinState",
     "laplace-info": "duelist.samplers.gaussian:LaplaceInfo",

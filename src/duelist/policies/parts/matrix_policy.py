@@ -183,8 +183,8 @@ class MatrixPolicy(Policy[MatrixState]):
         """What the rule keeps beside the counts, before any arm is known."""
         raise NotImplementedError
 
-    def widen(self, state: MatrixState) -> Any:
-        """What the rule keeps, with room for the arms that were just added."""
+    def widen(self, state: MatrixState, new: BoolArray) -> Any:
+        """What the rule keeps, with room for the arms that were just added: new (lanes, K)."""
         raise NotImplementedError
 
     def pick(self, memory: Any, field: Field) -> Choice:
@@ -195,9 +195,9 @@ class MatrixPolicy(Policy[MatrixState]):
         """What the rule keeps after a duel. The counts of the state have it already."""
         raise NotImplementedError
 
-    def further_cells(self, cells: FloatArray) -> FloatArray:
-        """The further layers (n, 2, lanes) of pairs with these wins and duels (2, 2, lanes)."""
-        return cells[2:]
+    def further_cells(self, duel: Update) -> FloatArray:
+        """The further layers (n, 2, lanes) of the pair; `duel.after` has its wins and duels already."""
+        return duel.after[2:]
 
     def start(self, problem: Problem, streams: Streams) -> MatrixState:  # noqa: ARG002 - a policy's signature
         """No arm known, nothing learnt."""
@@ -255,28 +255,29 @@ class MatrixPolicy(Policy[MatrixState]):
     def _know(self, state: MatrixState, arms: KnownArms) -> MatrixState:
         if arms is state.arms:
             return state
-        wider = state._replace(arms=arms)
-        if arms.size == state.arms.size:
+        wider, before = state._replace(arms=arms), state.arms.number[:, None]
+        places = np.arange(arms.size)
+        new = (places >= before) & (places < arms.number[:, None])
+        if not new.any():
             return wider
-        if state.counts is not None:
+        if state.counts is not None and arms.size > state.arms.size:
             wider = wider._replace(counts=state.counts.grow(arms.size))
-        return wider._replace(memory=self.widen(wider))
+        return wider._replace(memory=self.widen(wider, new))
 
     def _take(self, state: MatrixState, places: IntArray, outcomes: IntArray, note: FloatArray | None) -> MatrixState:
         first, second = places
         counts = first != second
         won = 0.5 + 0.5 * outcomes.astype(np.float64)
-        table, before = state.counts, np.empty((0, 2, len(first)))
-        after = before
+        table = state.counts
+        before = np.empty((0, 2, len(first))) if table is None else table.read(first, second)
+        duel = Update(first, second, won, counts, note, before, before.copy())
         if table is not None:
-            before = table.read(first, second)
-            after = before.copy()
-            after[WINS] += np.stack([won, 1.0 - won]) * counts
-            after[DUELS] += counts
-            after[2:] = self.further_cells(after)
-            table = table.write(first, second, after)
+            duel.after[WINS] += np.stack([won, 1.0 - won]) * counts
+            duel.after[DUELS] += counts
+            duel.after[2:] = self.further_cells(duel)
+            table = table.write(first, second, duel.after)
         state = state._replace(counts=table, learnt=state.learnt + 1)
-        return state._replace(memory=self.update(state, Update(first, second, won, counts, note, before, after)))
+        return state._replace(memory=self.update(state, duel))
 
     def _challenger(self, state: MatrixState, field: Field, choice: Choice) -> IntArray:
         """The second arms; where an arm would meet itself, the one most likely to beat it by the mean of a Beta posterior."""

@@ -21,6 +21,8 @@ from duelist.policies.parts.known_arms import padded
 from duelist.policies.parts.matrix_policy import DUELS, WINS, Field, MatrixState, Update
 from duelist.typing import BoolArray, FloatArray, IntArray
 
+NEVER_MET = 2.0  # the bound of RUCB's authors for a pair that never met: 1 + 1
+
 
 @stored("sure-wins")
 class SureWins(NamedTuple):
@@ -92,3 +94,16 @@ def surely_loses(wins: FloatArray, duels: FloatArray, level: float) -> BoolArray
     """Whether the arm with these wins in these duels surely loses, u < 1/2."""
     size, margin = evidence(wins, duels)
     return np.asarray((size > level) & (margin < 0.0))
+
+
+def bounds_against(arm: IntArray, field: Field, alpha: float) -> FloatArray:
+    """(lanes, K) u_j,arm for the arms (lanes,): `NEVER_MET` of a pair that never met.
+
+    That of an arm with itself is just below 1/2: it meets itself where all others surely lose, and not where one is its equal.
+    """
+    wins, duels = field.rows_of(arm)[: DUELS + 1]
+    met = np.maximum(duels, 1.0)
+    bounds = (duels - wins) / met + np.sqrt(level_at(alpha, field.rounds) / met)
+    bounds[duels == 0.0] = NEVER_MET
+    bounds[field.lanes, arm] = np.nextafter(0.5, 0.0)
+    return np.asarray(bounds)

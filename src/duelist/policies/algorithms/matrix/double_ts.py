@@ -76,13 +76,13 @@ class DoubleTS(MatrixPolicy):
         """Nobody surely beats anybody."""
         return no_wins(problem.lanes)
 
-    def widen(self, state: MatrixState) -> SureWins:
+    def widen(self, state: MatrixState, new: BoolArray) -> SureWins:  # noqa: ARG002 - others ask which
         """With more arms."""
         return widen_wins(state.memory, state.arms.size)
 
-    def further_cells(self, cells: FloatArray) -> FloatArray:
+    def further_cells(self, duel: Update) -> FloatArray:
         """P(theta > 1/2) of the pair."""
-        wins, duels = cells[WINS], cells[DUELS]
+        wins, duels = duel.after[WINS], duel.after[DUELS]
         return np.asarray(betainc(1.0 + duels - wins, 1.0 + wins, 0.5))[None]
 
     def pick(self, memory: SureWins, field: Field) -> Choice:

@@ -102,7 +102,7 @@ class RMED1(MatrixPolicy):
         whole, flags = np.zeros((problem.lanes, 0), dtype=np.int64), np.zeros((problem.lanes, 0), dtype=bool)
         return RMEDMemory(whole, whole, flags, flags, flags, whole, self.meetings(problem))
 
-    def widen(self, state: MatrixState) -> RMEDMemory:
+    def widen(self, state: MatrixState, new: BoolArray) -> RMEDMemory:  # noqa: ARG002 - the list begins anew for all
         """New arms have met nobody, and everybody is on the list again."""
         memory, size = state.memory, state.arms.size
         assert state.counts is not None
@@ -119,17 +119,16 @@ class RMED1(MatrixPolicy):
 
     def pick(self, memory: RMEDMemory, field: Field) -> Choice:
         """A pair that has not met; or the next arm of the list, and its opponent."""
-        if not field.everyone:
-            memory = _restrict(memory, field)
-        unmet: BoolArray = np.asarray(memory.unmet > 0) & field.offered
-        early = unmet.any(axis=1)
+        view = memory if field.everyone else _restrict(memory, field)
+        unmet: BoolArray = np.asarray(view.unmet > 0) & field.offered
+        early: BoolArray = np.asarray(unmet.any(axis=1))
         listed = memory.now & field.offered
         listed = np.where(listed.any(axis=1, keepdims=True), listed, field.offered)
         arm = field.first_of(np.where(early[:, None], unmet, listed))
         wins, duels = field.rows_of(arm)[:2]
         others = field.offered.copy()
         others[field.lanes, arm] = False
-        second = self._opponent(memory, field, arm, (wins, duels))
+        second = self._opponent(view, field, arm, (wins, duels))
         if early.any():
             second = np.where(early, field.first_of(others & (duels < memory.meetings)), second)
         return Choice(arm, second, memory, np.where(early, float(_NONE), arm)[:, None])
@@ -163,12 +162,12 @@ class RMED1(MatrixPolicy):
         now, done = memory.now.copy(), memory.done.copy()
         now[lanes[listed], arm[listed]] = False
         done[lanes[listed], arm[listed]] = True
-        real = np.arange(against.shape[1]) < state.arms.number[:, None]
-        lowest = np.where(real, against, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
-        slack = math.log(state.learnt) + self.patience * state.arms.number[:, None] ** 1.01
-        may_be_best = (against - lowest <= slack / UNIT) & real
+        offered = state.arms.offered
+        lowest = np.where(offered, against, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
+        slack = math.log(state.learnt) + self.patience * np.count_nonzero(offered, axis=1, keepdims=True) ** 1.01
+        may_be_best = (against - lowest <= slack / UNIT) & offered
         later = memory.later | (done & may_be_best & listed[:, None])
-        over = ~now.any(axis=1, keepdims=True)
+        over = ~(now & offered).any(axis=1, keepdims=True)
         return memory._replace(now=np.where(over, later, now), done=np.where(over, ~later, done), later=later & ~over)
 
 
@@ -207,13 +206,15 @@ class RMED2F(RMED1):
 
     def pick(self, memory: RMEDMemory, field: Field) -> Choice:
         """As RMED1, with rivals fixed in the first round in which all pairs have met."""
-        fresh = field.offered & (memory.rival == _NONE) & ~(memory.unmet > 0).any(axis=1, keepdims=True)
-        if field.everyone and fresh.any():
-            lanes = np.flatnonzero(fresh.any(axis=1))
-            rival = memory.rival.copy()
-            best = field.best(np.where(field.offered, -memory.against, -np.inf), "rmed best")
-            rival[lanes] = cheapest_opponents(field.wins[lanes], field.duels[lanes], best[lanes], field.order[lanes])
-            memory = memory._replace(rival=rival)
+        fresh = ((memory.rival == _NONE) & field.offered).any(axis=1)
+        if fresh.any():
+            view = memory if field.everyone else _restrict(memory, field)
+            lanes = np.flatnonzero(fresh & ~((view.unmet > 0) & field.offered).any(axis=1))
+            if len(lanes):
+                rival = memory.rival.copy()
+                best = field.best(np.where(field.offered, -view.against, -np.inf), "rmed best")
+                rival[lanes] = cheapest_opponents(field.wins[lanes], field.duels[lanes], best[lanes], field.order[lanes])
+                memory = memory._replace(rival=rival)
         return super().pick(memory, field)
 
     def _opponent(self, memory: RMEDMemory, field: Field, arm: IntArray, row: tuple[FloatArray, FloatArray]) -> IntArray:

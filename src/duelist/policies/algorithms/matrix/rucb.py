@@ -21,10 +21,8 @@ from duelist.core.checks import finite_number
 from duelist.core.lanes import Problem
 from duelist.core.stored_names import stored
 from duelist.policies.parts.matrix_policy import Choice, Field, MatrixPolicy, MatrixState, Update
-from duelist.policies.parts.sure_wins import SureWins, level_at, no_wins, sure_among, update_wins, widen_wins
-from duelist.typing import FloatArray, IntArray
-
-_NEVER_MET = 2.0
+from duelist.policies.parts.sure_wins import SureWins, bounds_against, no_wins, sure_among, update_wins, widen_wins
+from duelist.typing import BoolArray, IntArray
 
 
 @stored("rucb-memory")
@@ -62,7 +60,7 @@ class RUCB(MatrixPolicy):
         """Nobody surely beats anybody."""
         return RUCBMemory(no_wins(problem.lanes), np.full(problem.lanes, -1))
 
-    def widen(self, state: MatrixState) -> RUCBMemory:
+    def widen(self, state: MatrixState, new: BoolArray) -> RUCBMemory:  # noqa: ARG002 - others ask which
         """With more arms."""
         memory: RUCBMemory = state.memory
         return memory._replace(sure=widen_wins(memory.sure, state.arms.size))
@@ -77,18 +75,8 @@ class RUCB(MatrixPolicy):
         others[field.lanes, best] &= best < 0
         stays = (best >= 0) & ((number == 1) | (field.streams.uniforms("rucb coin", field.asked) < 0.5))
         first = np.where(stays, best, field.draw(others, "rucb first"))
-        bounds = self._bounds_against(first, field)
-        return Choice(first, field.best(bounds, "rucb second"), memory._replace(best=best))
-
-    def _bounds_against(self, first: IntArray, field: Field) -> FloatArray:
-        """(lanes, K) u_j,first."""
-        wins, duels = field.rows_of(first)[:2]
-        met = np.maximum(duels, 1.0)
-        bounds = (duels - wins) / met + np.sqrt(level_at(self.alpha, field.rounds) / met)
-        bounds[duels == 0.0] = _NEVER_MET
-        # Just below 1/2: an arm meets itself where all others surely lose, and not where one is exactly as good.
-        bounds[field.lanes, first] = np.nextafter(0.5, 0.0)
-        return np.asarray(bounds)
+        second = field.best(bounds_against(first, field, self.alpha), "rucb second")
+        return Choice(first, second, memory._replace(best=best))
 
     def update(self, state: MatrixState, duel: Update) -> RUCBMemory:
         """Read the rows of the two arms again."""

@@ -23,7 +23,7 @@ from duelist.core.lanes import Problem
 from duelist.core.stored_names import stored
 from duelist.policies.parts.known_arms import padded
 from duelist.policies.parts.matrix_policy import Choice, Field, MatrixPolicy, MatrixState, Update
-from duelist.typing import FloatArray
+from duelist.typing import BoolArray, FloatArray
 
 
 @stored("self-sparring-memory")
@@ -64,7 +64,7 @@ class SelfSparring(MatrixPolicy):
         nothing = np.zeros((problem.lanes, 0))
         return SelfSparringMemory(nothing, nothing)
 
-    def widen(self, state: MatrixState) -> SelfSparringMemory:
+    def widen(self, state: MatrixState, new: BoolArray) -> SelfSparringMemory:  # noqa: ARG002 - all alike
         """New arms have met nobody."""
         return SelfSparringMemory(*(padded(column, state.arms.size, 0.0) for column in state.memory))
 

@@ -25,8 +25,9 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.checks import finite_number
 from duelist.core.lanes import Problem
 from duelist.core.stored_names import stored
+from duelist.policies.parts.known_arms import padded
 from duelist.policies.parts.matrix_policy import Choice, Field, MatrixPolicy, MatrixState, Update
-from duelist.typing import FloatArray
+from duelist.typing import BoolArray, FloatArray
 
 _TOLERANCE, _STEPS = 1e-10, 60
 
@@ -93,22 +94,20 @@ class VersatileDB(MatrixPolicy):
         """No losses."""
         return VersatileDBMemory(np.zeros((problem.lanes, 2, 0)), np.full((problem.lanes, 2), -math.inf))
 
-    def widen(self, state: MatrixState) -> VersatileDBMemory:
+    def widen(self, state: MatrixState, new: BoolArray) -> VersatileDBMemory:
         """A new arm has the loss of the best arm so far: it is tried as often as that one."""
-        memory, size = state.memory, state.arms.size
-        lanes, _, before = memory.losses.shape
-        losses = np.zeros((lanes, 2, size))
-        if before:
-            losses[:] = memory.losses.min(axis=2, keepdims=True)
-            losses[:, :, :before] = memory.losses
-        return VersatileDBMemory(losses, np.full((lanes, 2), -math.inf))
+        losses = padded(state.memory.losses, state.arms.size, 0.0)
+        known = ~new & (np.arange(state.arms.size) < state.arms.number[:, None])
+        least = np.where(known[:, None], losses, math.inf).min(axis=2, keepdims=True)
+        losses = np.where(new[:, None], np.where(np.isinf(least), 0.0, least), losses)
+        return VersatileDBMemory(losses, np.full(losses.shape[:2], -math.inf))
 
     def pick(self, memory: VersatileDBMemory, field: Field) -> Choice:
         """One arm of each player."""
         losses = memory.losses if field.everyone else np.where(field.offered[:, None], memory.losses, math.inf)
         rate = self.rate / math.sqrt(field.rounds)
-        size = losses.shape[2]
-        left = losses.min(axis=2) - 2.0 * math.sqrt(size) / rate
+        arms = np.count_nonzero(field.offered, axis=1, keepdims=True)
+        left = losses.min(axis=2) - 2.0 * np.sqrt(arms) / rate
         weights, shift = tsallis_weights(losses, rate, np.maximum(memory.shift, left))
         ordered = np.take_along_axis(weights, field.order[:, None], axis=2).cumsum(axis=2)
         level = np.stack([field.streams.uniforms(f"versatile {name}", field.asked) for name in ("first", "second")], axis=1)
