@@ -74,8 +74,9 @@ class KnownArms(NamedTuple):
     def find(self, actions: ActionSet, duels: Duels) -> tuple[KnownArms, IntArray]:
         """The places (2, lanes) of the two arms of every duel; of arms that were never offered, new ones."""
         if actions.digest.hex() == self.digest:
-            lanes = np.arange(len(duels.first))
-            return self, np.stack([self.places[lanes, duels.first], self.places[lanes, duels.second]])
+            lanes, places = np.arange(len(duels.first)), np.empty((2, len(duels.first)), dtype=np.int64)
+            places[0], places[1] = self.places[lanes, duels.first], self.places[lanes, duels.second]
+            return self, places
         known, places = self.place(FiniteActions(duels.features).fingerprints)
         return known, np.ascontiguousarray(places.T)
 

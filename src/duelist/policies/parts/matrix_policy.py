@@ -104,9 +104,10 @@ class Field:
         number = np.count_nonzero(mask, axis=1)
         if (number <= 1).all():
             return np.asarray(mask.argmax(axis=1))
-        wanted = np.minimum(np.floor(self.streams.uniforms(name, self.asked) * number), number - 1)
-        ordered = mask.ravel()[self._in_order]
-        return np.asarray(self.order[self.lanes, (ordered.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)])
+        wanted = np.minimum((self.streams.uniforms(name, self.asked) * number).astype(np.int64), number - 1)
+        members = np.flatnonzero(mask.ravel()[self._in_order])  # lane after lane, each in the order of contents
+        at = members[np.maximum(number.cumsum() - number + wanted, 0)]
+        return np.where(number > 0, self.order[self.lanes, at % mask.shape[1]], 0)
 
     @cached_property
     def _in_order(self) -> IntArray:
@@ -272,7 +273,8 @@ class MatrixPolicy(Policy[MatrixState]):
         before = np.empty((0, 2, len(first))) if table is None else table.read(first, second)
         duel = Update(first, second, won, counts, note, before, before.copy())
         if table is not None:
-            duel.after[WINS] += np.stack([won, 1.0 - won]) * counts
+            duel.after[WINS, 0] += won * counts
+            duel.after[WINS, 1] += (1.0 - won) * counts
             duel.after[DUELS] += counts
             duel.after[2:] = self.further_cells(duel)
             table = table.write(first, second, duel.after)

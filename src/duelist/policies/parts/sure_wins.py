@@ -66,18 +66,30 @@ def update_wins(sure: SureWins, state: MatrixState, duel: Update, alpha: float) 
     assert state.counts is not None
     level = level_at(alpha, state.learnt + 1)
     lanes = np.arange(len(duel.first))
-    due = sure.due.copy()
-    due[lanes, duel.first] = due[lanes, duel.second] = -1.0
+    won, lost, due = sure.won.copy(), sure.lost.copy(), sure.due.copy()
+    was_won, was_lost, _ = _status(duel.before, level_at(alpha, state.learnt))
+    is_won, is_lost, size = _status(duel.after, level)
+    for side, arm in enumerate((duel.first, duel.second)):
+        won[lanes, arm] += is_won[side].astype(np.int64) - was_won[side]
+        lost[lanes, arm] += is_lost[side].astype(np.int64) - was_lost[side]
+        # It may be too low, where the pair was the next to stop being sure: then the row is read once too often.
+        due[lanes, arm] = np.minimum(due[lanes, arm], np.where(is_won[side] | is_lost[side], size[side], math.inf))
     where = np.nonzero(due <= level)
-    wins, duels = state.counts.cells[: DUELS + 1, where[0], where[1]]
-    size, margin = evidence(wins, duels)
-    is_sure = size > level
-    won, lost = sure.won.copy(), sure.lost.copy()
-    wins_now = np.count_nonzero(is_sure & (margin > 0.0), axis=1)
-    won[where] = wins_now
-    lost[where] = np.count_nonzero(is_sure, axis=1) - wins_now
-    due[where] = np.where(is_sure, size, math.inf).min(axis=1)
+    if len(where[0]):
+        wins, duels = state.counts.cells[: DUELS + 1, where[0], where[1]]
+        sizes, margins = evidence(wins, duels)
+        is_sure = sizes > level
+        won[where] = np.count_nonzero(is_sure & (margins > 0.0), axis=1)
+        lost[where] = np.count_nonzero(is_sure & (margins < 0.0), axis=1)
+        due[where] = np.where(is_sure, sizes, math.inf).min(axis=1)
     return SureWins(won, lost, due)
+
+
+def _status(cells: FloatArray, level: float) -> tuple[BoolArray, BoolArray, FloatArray]:
+    """Whether the arm of each side (2, lanes) surely wins and surely loses, and how strong the evidence is."""
+    size, margin = evidence(cells[WINS], cells[DUELS])
+    is_sure = size > level
+    return np.asarray(is_sure & (margin > 0.0)), np.asarray(is_sure & (margin < 0.0)), size
 
 
 def sure_among(sure: SureWins, field: Field, alpha: float) -> tuple[IntArray, IntArray]:

@@ -8,7 +8,7 @@ Each arm b of those that are left, W, has its share of wins P_b = w_b / n_b agai
 and when the worst and the best share are apart, min P + c <= max P - c with c = width gamma^2 sqrt(log(2 T K) / min n), the
 worst arm leaves W and all duels against it are forgotten. With one arm left, that is played against itself.
 
-Reference: Yue & Joachims (2011), Beat the Mean Bandit, Algorithm 1 with the confidence interval of Algorithm 2 (online).
+Reference: Yue & Joachims (2011), Beat the Mean Bandit, with the confidence interval of its online setting.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class BeatTheMean(MatrixPolicy):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.bradley_terry([2.0, 0.0, 0.0, -1.0])
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.bradley_terry([2.0, 0.0, 0.0, -1.0])
         >>> run = duelist.simulate(BeatTheMean(width=1.0), env, rounds=3000, trials=4, seed=0)
         >>> bool((run.first[:, -1] == 0).all())
         True

@@ -76,7 +76,8 @@ class CCB(MatrixPolicy):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.random(5, seed=3)
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.random(5, seed=3)
         >>> run = duelist.simulate(CCB(), env, rounds=2000, trials=4, seed=0)
         >>> floor = duelist.simulate(duelist.Uniform(), env, rounds=2000, trials=4, seed=0)
         >>> bool(run.final_regret.mean() < 0.6 * floor.final_regret.mean())
@@ -149,8 +150,9 @@ class CCB(MatrixPolicy):
     def _explore(self, memory: CCBMemory, field: Field, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
         """In one of four rounds, an undecided pair of an arm and one of those that seem to beat it."""
         chosen = np.flatnonzero(field.streams.uniforms("ccb explore", field.asked) < 0.25)
-        at, arms, rivals = np.nonzero(memory.rivals[chosen])
-        lanes = chosen[at]
+        at, arms = np.nonzero(memory.sizes[chosen])  # few arms have rivals: reading all pairs would cost K^2
+        rows, rivals = np.nonzero(memory.rivals[chosen[at], arms])
+        lanes, arms = chosen[at][rows], arms[rows]
         wins, duels = field.cells[: DUELS + 1, lanes, arms, rivals]
         undecided = evidence(wins, duels)[0] <= level_at(self.alpha, field.rounds)
         undecided &= field.offered[lanes, arms] & field.offered[lanes, rivals]

@@ -13,7 +13,7 @@ The first step asks of a draw only on which side of 1/2 it is. So we keep P(thet
 after a duel of the pair, and compare it with one uniform number; the draw itself, the quantile of that number, is worked out
 only where its value counts.
 
-Reference: Wu & Liu (2016), Double Thompson Sampling for Dueling Bandits, Algorithm 1 and Section 3.4, and their code,
+Reference: Wu & Liu (2016), Double Thompson Sampling for Dueling Bandits, and their code,
 github.com/HuasenWu/DuelingBandits.
 """
 
@@ -56,7 +56,8 @@ class DoubleTS(MatrixPolicy):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.cycle(4, lead=0.1)
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.cycle(4, lead=0.1)
         >>> run = duelist.simulate(DoubleTS(), env, rounds=2000, trials=4, seed=0)
         >>> bool(run.final_regret.mean() < 60)
         True

@@ -8,7 +8,7 @@
 
 With nobody left to meet, the champion is played against itself.
 
-Reference: Yue, Broder, Kleinberg & Joachims (2012), The K-armed Dueling Bandits Problem, Algorithm 2 (IF2).
+Reference: Yue, Broder, Kleinberg & Joachims (2012), The K-armed Dueling Bandits Problem: IF2.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class InterleavedFilter(MatrixPolicy):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.bradley_terry([2.0, 0.0, 0.0, -1.0])
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.bradley_terry([2.0, 0.0, 0.0, -1.0])
         >>> run = duelist.simulate(InterleavedFilter(), env, rounds=8000, trials=4, seed=0)
         >>> bool((run.first[:, -1] == 0).all())
         True

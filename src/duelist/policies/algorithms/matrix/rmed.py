@@ -81,7 +81,8 @@ class RMED1(MatrixPolicy):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.cycle(4, lead=0.1)
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.cycle(4, lead=0.1)
         >>> run = duelist.simulate(RMED1(), env, rounds=2000, trials=4, seed=0)
         >>> bool(run.final_regret.mean() < 80)
         True
@@ -184,7 +185,8 @@ class RMED2F(RMED1):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.cycle(4, lead=0.1)
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.cycle(4, lead=0.1)
         >>> run = duelist.simulate(RMED2F(), env, rounds=2000, trials=4, seed=0)
         >>> bool(run.final_regret.mean() < 80)
         True

@@ -44,7 +44,8 @@ class RUCB(MatrixPolicy):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.cycle(4, lead=0.1)
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.cycle(4, lead=0.1)
         >>> run = duelist.simulate(RUCB(), env, rounds=2000, trials=4, seed=0)
         >>> bool(run.final_regret.mean() < 100)
         True

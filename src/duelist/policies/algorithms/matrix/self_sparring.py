@@ -5,8 +5,8 @@
 
 As one arm is played more and more, wins against anybody become wins against that one.
 
-Reference: Sui, Zhuang, Burdick & Yue (2017), Multi-dueling Bandits with Dependent Arms, Algorithm 2 (IndSelfSparring), with two
-arms per round.
+Reference: Sui, Zhuang, Burdick & Yue (2017), Multi-dueling Bandits with Dependent Arms: IndSelfSparring, with two arms per
+round.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class SelfSparring(MatrixPolicy):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.cycle(4, lead=0.1)
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.cycle(4, lead=0.1)
         >>> run = duelist.simulate(SelfSparring(), env, rounds=2000, trials=4, seed=0)
         >>> bool(run.final_regret.mean() < 80)
         True

@@ -49,7 +49,7 @@ def tsallis_weights(losses: FloatArray, rate: float, shift: FloatArray) -> tuple
     Example:
         >>> weights, _ = tsallis_weights(np.array([0.0, 1.0, 5.0]), 1.0, np.array(-1.0))
         >>> weights.round(3).tolist()
-        [0.644, 0.284, 0.072]
+        [0.613, 0.317, 0.07]
     """
     right = losses.min(axis=-1) - 2.0 / rate  # the largest p is at most 1
     x = np.minimum(shift, right)
@@ -76,7 +76,8 @@ class VersatileDB(MatrixPolicy):
 
     Example:
         >>> import duelist
-        >>> env = duelist.environments.MatrixDuels.cycle(4, lead=0.1)
+        >>> from duelist.environments import MatrixDuels
+        >>> env = MatrixDuels.cycle(4, lead=0.1)
         >>> run = duelist.simulate(VersatileDB(), env, rounds=2000, trials=4, seed=0)
         >>> bool(run.final_regret.mean() < 100)
         True
