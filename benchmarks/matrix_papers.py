@@ -2,13 +2,14 @@
 
 The figures of the papers are curves. The numbers here are means of runs of two public programs on the same matrices, with the
 same settings: github.com/jkomiyama/duelingbanditlib, by the authors of RMED, for RUCB, RMED, Beat the Mean and Interleaved
-Filter (200 runs), and github.com/HuasenWu/DuelingBandits, by those of double Thompson sampling, for that and CCB (100 runs). Regret is
-the mean over the two arms of P(best beats arm) - 1/2. `python benchmarks/matrix_papers.py`
+Filter (200 runs), and github.com/HuasenWu/DuelingBandits, by those of double Thompson sampling, for that, CCB and SCB (100
+runs). Regret is the mean over the two arms of P(best beats arm) - 1/2. `python benchmarks/matrix_papers.py`
 """
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -16,7 +17,7 @@ from rich.table import Table
 
 import duelist
 from duelist.environments import MatrixDuels
-from duelist.policies import CCB, RMED1, RMED2F, RUCB, BeatTheMean, DoubleTS, InterleavedFilter, SelfSparring, VersatileDB
+from duelist.policies import CCB, RMED1, RMED2F, RUCB, SCB, BeatTheMean, DoubleTS, InterleavedFilter, SelfSparring, VersatileDB
 
 ROUNDS = 10_000
 ARITHMETIC = 0.5 + 0.05 * (np.arange(8)[None] - np.arange(8)[:, None])
@@ -29,7 +30,7 @@ SIX_RANKERS = [
     [0.39, 0.42, 0.49, 0.46, 0.50, 0.51],
     [0.39, 0.40, 0.44, 0.50, 0.49, 0.50],
 ]
-PROBLEMS = {"cyclic": CYCLIC, "arithmetic": ARITHMETIC, "six rankers": SIX_RANKERS}
+PROBLEMS: dict[str, Any] = {"cyclic": CYCLIC, "arithmetic": ARITHMETIC, "six rankers": SIX_RANKERS}
 # Rule, and its final regret by a public program on the three problems, with standard errors.
 RULES = [
     ("RUCB", RUCB(), [(78.5, 1.3), (271.9, 4.1), (397.6, 3.2)]),
@@ -38,6 +39,7 @@ RULES = [
     ("DoubleTS", DoubleTS(), [(33.9, 0.9), (83.6, 2.6), (98.5, 4.2)]),
     ('DoubleTS(tie_break="regret")', DoubleTS(tie_break="regret"), [(34.0, 0.9), (80.0, 2.8), (95.6, 3.9)]),
     ("CCB", CCB(), [(75.0, 2.0), (291.1, 6.2), (396.7, 5.3)]),
+    ("SCB", SCB(), [(92.9, 2.1), (1704.4, 28.4), (606.6, 12.1)]),
     ("BeatTheMean(gamma=1.2, width=1)", BeatTheMean(gamma=1.2, width=1.0), [(749.9, 0.2), (1526.7, 3.4), (599.8, 0.1)]),
     ("InterleavedFilter", InterleavedFilter(), [(347.2, 5.7), (1349.1, 20.9), (606.2, 10.9)]),
     ("SelfSparring", SelfSparring(), None),

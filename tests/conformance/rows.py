@@ -12,6 +12,7 @@ from duelist.policies import (
     RMED1,
     RMED2F,
     RUCB,
+    SCB,
     BeatTheMean,
     DoubleTS,
     InterleavedFilter,
@@ -93,6 +94,7 @@ ROWS = [
     # These explore first, and 600 rounds are over before they have dropped more than a few arms.
     Row("BeatTheMean", BeatTheMean(width=0.5), margin=1.0),
     Row("InterleavedFilter", InterleavedFilter(), margin=1.1),
+    Row("SCB", SCB(), margin=1.1),
     # With fresh arms JAX compiles anew whenever the number of sets has doubled; 20 rounds cross five doublings, and the
     # curvature is used from round 8 on.
     Row("NonlinearFGTS", NonlinearFGTS(), forgets_order=False, bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),

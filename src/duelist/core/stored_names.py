@@ -76,6 +76,7 @@ HOMES: dict[str, str] = {
     "reward-mala-state": "duelist.samplers.jax_mala:RewardMALAState",
     "rmed-memory": "duelist.policies.algorithms.matrix.rmed:RMEDMemory",
     "rucb-memory": "duelist.policies.algorithms.matrix.rucb:RUCBMemory",
+    "scb-memory": "duelist.policies.algorithms.matrix.scb:SCBMemory",
     "self-sparring-memory": "duelist.policies.algorithms.matrix.self_sparring:SelfSparringMemory",
     "sgld-cv-state": "duelist.samplers.langevin:SGLDCVState",
     "slate-table": "duelist.history.slates:SlateTable",

@@ -10,6 +10,7 @@ from duelist.policies.algorithms.matrix.interleaved_filter import InterleavedFil
 from duelist.policies.algorithms.matrix.rmed import RMED1 as RMED1
 from duelist.policies.algorithms.matrix.rmed import RMED2F as RMED2F
 from duelist.policies.algorithms.matrix.rucb import RUCB as RUCB
+from duelist.policies.algorithms.matrix.scb import SCB as SCB
 from duelist.policies.algorithms.matrix.self_sparring import SelfSparring as SelfSparring
 from duelist.policies.algorithms.matrix.versatile_db import VersatileDB as VersatileDB
 from duelist.policies.algorithms.maxinp import MaxInP as MaxInP
