@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import duelist
-from duelist.policies import ListwiseFGTS, NonlinearFGTS
+from duelist.policies import (
+    CCB,
+    RMED1,
+    RMED2F,
+    RUCB,
+    SCB,
+    BeatTheMean,
+    DoubleTS,
+    InterleavedFilter,
+    ListwiseFGTS,
+    NonlinearFGTS,
+    SelfSparring,
+    VersatileDB,
+)
 from duelist.posteriors.priors import UniformBall
 from duelist.preferences.ties import Davidson, LearntDavidson
 from duelist.samplers.registry import SAMPLERS
@@ -69,6 +82,19 @@ ROWS = [
     Row("Foresight", duelist.Foresight()),
     Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
     Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0), variant=True),
+    # Rules without features learn every pair by itself: 600 rounds are few for 16 arms.
+    Row("RUCB", RUCB(), margin=0.9),
+    Row("DoubleTS", DoubleTS(), margin=0.9),
+    Row("DoubleTS, regret", DoubleTS(tie_break="regret"), margin=0.9, variant=True),
+    Row("RMED1", RMED1(), margin=0.9),
+    Row("RMED2F", RMED2F(), margin=1.1),
+    Row("VersatileDB", VersatileDB(), forgets_order=False, margin=0.9),
+    Row("SelfSparring", SelfSparring(), margin=0.9),
+    Row("CCB", CCB(), margin=0.95),
+    # These explore first, and 600 rounds are over before they have dropped more than a few arms.
+    Row("BeatTheMean", BeatTheMean(width=0.5), margin=1.0),
+    Row("InterleavedFilter", InterleavedFilter(), margin=1.1),
+    Row("SCB", SCB(), margin=1.1),
     # With fresh arms JAX compiles anew whenever the number of sets has doubled; 20 rounds cross five doublings, and the
     # curvature is used from round 8 on.
     Row("NonlinearFGTS", NonlinearFGTS(), forgets_order=False, bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),

@@ -35,9 +35,10 @@ _CONSTANTS = {"none": None, "true": True, "false": False}
 def default_specs() -> list[str]:
     """What is compared by default: FGTS, FGTS without its Feel-Good term, the paper's sampler, and every other policy.
 
-    Policies that need an extra must be asked for. `Uniform` comes last: it is the floor.
+    Policies that need an extra must be asked for, and rules that read no features. `Uniform` comes last: it is the floor.
     """
-    others = [name for name in duel_policies(with_extras=False) if name not in ("FGTS", "Uniform")]
+    known = duel_policies(with_extras=False).items()
+    others = [name for name, kind in known if kind.linear_utilities and name not in ("FGTS", "Uniform")]
     return ["FGTS", "FGTS:alpha=0", "FGTS:sampler=paper", *others, "Uniform"]
 
 

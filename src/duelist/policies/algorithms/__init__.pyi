@@ -3,6 +3,16 @@ from duelist.policies.algorithms.fgts import FGTS as FGTS
 from duelist.policies.algorithms.finite_models import FiniteModels as FiniteModels
 from duelist.policies.algorithms.foresight import Foresight as Foresight
 from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS as ListwiseFGTS
+from duelist.policies.algorithms.matrix.beat_the_mean import BeatTheMean as BeatTheMean
+from duelist.policies.algorithms.matrix.ccb import CCB as CCB
+from duelist.policies.algorithms.matrix.double_ts import DoubleTS as DoubleTS
+from duelist.policies.algorithms.matrix.interleaved_filter import InterleavedFilter as InterleavedFilter
+from duelist.policies.algorithms.matrix.rmed import RMED1 as RMED1
+from duelist.policies.algorithms.matrix.rmed import RMED2F as RMED2F
+from duelist.policies.algorithms.matrix.rucb import RUCB as RUCB
+from duelist.policies.algorithms.matrix.scb import SCB as SCB
+from duelist.policies.algorithms.matrix.self_sparring import SelfSparring as SelfSparring
+from duelist.policies.algorithms.matrix.versatile_db import VersatileDB as VersatileDB
 from duelist.policies.algorithms.maxinp import MaxInP as MaxInP
 from duelist.policies.algorithms.maxpairucb import MaxPairUCB as MaxPairUCB
 from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS as NonlinearFGTS

@@ -1,0 +1,1 @@
+"""Rules for K arms that read no features: one paper, one file."""
