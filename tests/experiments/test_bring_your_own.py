@@ -17,6 +17,7 @@ from duelist.cli.main import main
 from duelist.cli.policy_text import parse_environment, parse_policies, parse_policy
 from duelist.core.errors import InvalidInputError, UnknownNameError
 from duelist.core.references import load_class, parse_reference, reference_to, source_of
+from duelist.core.streams import Streams
 from duelist.environments.registry import ENVIRONMENTS, environment_class
 from duelist.experiments.sweep.runner import Results, run_spec
 from duelist.experiments.sweep.spec import EnvironmentSpec, PolicySpec, Spec, parse_spec, spec_from_mapping
@@ -177,7 +178,7 @@ def test_a_source_that_is_not_here_is_loaded_from_what_was_sent(tmp_path: Path, 
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "stranger" not in entry])
     sent = load_class(f"{path}:Circle", files)
     assert sent is not kind
-    arms = sent(arms=4).instance(duelist.core.Streams(0, [0])).actions(0).features[0]
+    arms = sent(arms=4).instance(Streams(0, [0])).actions(0).features[0]
     assert np.linalg.norm(arms, axis=1) == pytest.approx(1.25 / 2**0.5)
     with pytest.raises(InvalidInputError, match="there is no file"):
         load_class(f"{path}:Circle")
