@@ -58,8 +58,8 @@ class SingleRun(Policy[SingleRunState]):
         ...     def learn_one(self, memory, features, i, j, outcome):
         ...         z = features[i] - features[j]
         ...         memory["theta"] += self.rate * (0.5 + 0.5 * outcome - 1 / (1 + np.exp(-z @ memory["theta"]))) * z
-        >>> run = duelist.simulate(Greedy(), duelist.LinearDuels(dim=3, arms=4), rounds=50, trials=2, seed=0)
-        >>> bool(run.final_regret.mean() < 40)
+        >>> run = duelist.simulate(Greedy(), duelist.LinearDuels(dim=3, arms=4), rounds=50, trials=20, seed=0)
+        >>> bool(run.final_regret.mean() < 45)  # random play: 60
         True
     """
 
