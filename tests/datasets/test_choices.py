@@ -47,10 +47,10 @@ def car_file() -> str:
     names += [f"{what}{place}" for what in ("type", "fuel", *numbers) for place in range(1, 7)]
     types = ["van", "van", "truck", "stwagon", "regcar", "sportuv"]
     fuels = ["cng", "electric", "methanol", "gasoline", "gasoline", "cng"]
-    values = [[str(10 * kind + place / 4) for place in range(6)] for kind in range(9)]
+    values = [str(10 * kind + place / 4) for kind in range(9) for place in range(6)]
     rows = [
-        ["1", "choice2", "0", "1", "0", *types, *fuels, *sum(values, [])],
-        ["2", "choice6", "1", "0", "0", *types, *fuels, *sum(values, [])],
+        ["1", "choice2", "0", "1", "0", *types, *fuels, *values],
+        ["2", "choice6", "1", "0", "0", *types, *fuels, *values],
     ]
     return "\n".join(",".join(row) for row in [names, *rows]) + "\n"
 

@@ -239,13 +239,14 @@ class Comparisons:
             )
         pairs = self.pairs()
         weights = np.ones(len(pairs.votes)) if self.weights is None else self.weights[pairs.votes]
-        kinds, which = np.unique(np.stack(pairs[:3], axis=1), axis=0, return_inverse=True)
+        kinds, which = np.unique((pairs.first * len(self.items) + pairs.second) * 3 + pairs.outcomes + 1, return_inverse=True)
         names = np.array(self.items, dtype=object)
+        first, second = np.divmod(kinds // 3, len(self.items))
         table = {
-            "first": names[kinds[:, 0]],
-            "second": names[kinds[:, 1]],
-            "outcome": kinds[:, 2],
-            "weight": np.bincount(which.ravel(), weights),
+            "first": names[first],
+            "second": names[second],
+            "outcome": kinds % 3 - 1,
+            "weight": np.bincount(which, weights),
         }
         features = None if self.features is None else dict(zip(self.items, self.scaled_features, strict=True))
         return VoteDuels(votes=table, features=features, answers=answers, unseen=unseen, ridge=ridge)

@@ -126,10 +126,11 @@ class LoggedDuels:
             arms = self.arms(choice)
             rows = np.arange(len(choice))
             return arms[rows, winner[choice]] - arms[rows, place], losses, np.ones(len(choice))
-        pairs = np.stack([self.shown[choice, winner[choice]], self.shown[choice, place]], axis=1)
-        distinct, which = np.unique(pairs, axis=0, return_inverse=True)
-        contrasts = self.features[distinct[:, 0]] - self.features[distinct[:, 1]]
-        lost, total = (np.bincount(which.ravel(), column) for column in (losses, np.ones(len(losses))))
+        items = len(self.features)
+        distinct, which = np.unique(self.shown[choice, winner[choice]] * items + self.shown[choice, place], return_inverse=True)
+        first, second = np.divmod(distinct, items)
+        lost, total = (np.bincount(which, column) for column in (losses, np.ones(len(losses))))
+        contrasts = self.features[first] - self.features[second]
         return contrasts, np.asarray(lost, dtype=np.float64), np.asarray(total, dtype=np.float64)
 
     def instance(self, streams: Streams) -> LoggedInstance:
