@@ -205,6 +205,8 @@ def test_helpsteer_has_strengths_and_one_vote_per_person_where_asked(tmp_path: P
     assert people.strengths.tolist() == [3, 1, 0]
     assert people.context["domain"].tolist() == ["code", "code", "general"]
     np.testing.assert_array_equal(people.shown[0], people.shown[1])
+    with pytest.raises(InvalidInputError, match="must have a score; got 3 in row 0"):
+        load_helpsteer3({"response1": ["a"], "response2": ["b"], "individual_preference": [[3]]}, votes="individual")
 
 
 def test_sets_of_files_say_that_they_need_one(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def load_arena_55k(source: Source) -> Comparisons:
     Context: `characters`, `headers`, `lists` and `bold` of the first answer minus those of the second, where texts are there.
 
     Args:
-        source: train.csv of lmsys/lmsys-arena-human-preference-55k, or a frame.
+        source: train.csv of lmarena-ai/arena-human-preference-55k, or a frame.
     """
     marks = ("winner_model_a", "winner_model_b", "winner_tie")
     table = read_table("arena-55k", source, (*_MODELS, *marks), ("response_a", "response_b"))
@@ -141,6 +141,8 @@ def _scores(column: Column) -> Iterator[tuple[int, float]]:
     """Row and score of every preference; a list of people's holds one each."""
     for row, cell in enumerate(column.tolist()):
         for said in parse_json(cell) if isinstance(cell, str | list | np.ndarray) else [{"score": cell}]:
+            if not isinstance(said, dict) or "score" not in said:
+                raise InvalidInputError(f"a preference of helpsteer3 must have a score; got {said!r} in row {row}.")
             score = said["score"]
             if score is not None and np.isfinite(score):
                 yield row, float(score)

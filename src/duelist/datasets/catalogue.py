@@ -86,7 +86,7 @@ DATASETS: dict[str, Dataset] = {
         ),
         Dataset(
             "arena-55k", "Chatbot Arena, with texts", "over 55,000 votes, over 70 models", "Apache-2.0",
-            _HUGGING_FACE.format("lmsys/lmsys-arena-human-preference-55k", "train.csv"), load_arena_55k,
+            _HUGGING_FACE.format("lmarena-ai/arena-human-preference-55k", "train.csv"), load_arena_55k,
         ),
         Dataset(
             "arena-140k", "LMArena, with categories and style counts", "about 140,000 votes",

@@ -33,8 +33,9 @@ class LoggedDuels:
     against each other one, by the Bradley-Terry model. It is what the log says, not what is true.
 
     What this does not tell: answers exist only where the voter's choice is one of the two. If choices follow Luce's axiom, an
-    answer that exists is distributed as if only these two had been offered. Else it is not, and favours options that look alike
-    to a third. In logs of pairs every pair but an item against itself is answered, and a policy can choose only to ask or not.
+    answer that exists is distributed as if only these two had been offered. Else it is not: an option that shares its
+    supporters with a third looks worse than it is. In logs of pairs every pair but an item against itself is answered, and a
+    policy can choose only to ask or not.
 
     Args:
         features: (K, d) of the items.
