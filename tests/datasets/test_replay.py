@@ -71,9 +71,10 @@ def test_a_tie_of_three_is_no_answer_and_not_in_the_fit() -> None:
     np.testing.assert_allclose(env.theta, rest.theta, atol=1e-9)
 
 
+@pytest.mark.parametrize("weights", [None, np.array([2.0, 1.0, 0.0, 3.0, 0.5])])
 @pytest.mark.parametrize("contexts", [None, np.array([[1.0, 0.5], [1.0, -1.0], [1.0, 2.0], [1.0, 0.0], [1.0, 1.5]])])
-def test_the_truth_is_the_minimum_of_the_loss_written_out(contexts: Any) -> None:
-    env = logged(contexts=contexts, ridge=0.3)
+def test_the_truth_is_the_minimum_of_the_loss_written_out(contexts: Any, weights: Any) -> None:
+    env = logged(contexts=contexts, weights=weights, ridge=0.3)
     dim = 2 if contexts is None else 4
 
     def vector(choice: int, row: int) -> Any:
@@ -88,7 +89,9 @@ def test_the_truth_is_the_minimum_of_the_loss_written_out(contexts: Any) -> None
                 if other != winner:
                     gap = float((vector(choice, winner) - vector(choice, other)) @ theta)
                     share = 0.5 if place < 0 else 1.0
-                    total += share * float(np.log1p(np.exp(-gap))) + (1 - share) * float(np.log1p(np.exp(gap)))
+                    count = 1.0 if weights is None else weights[choice]
+                    total += count * share * float(np.log1p(np.exp(-gap)))
+                    total += count * (1 - share) * float(np.log1p(np.exp(gap)))
         return total
 
     assert env.dim == dim
@@ -136,6 +139,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         ({"shown": SHOWN + 1}, "rows of the 4 items"),
         ({"chosen": CHOSEN[1:]}, "chosen must have a row per choice"),
         ({"contexts": np.ones((2, 2))}, "contexts must have a row per choice"),
+        ({"weights": np.array([1.0, 1.0, 1.0, 1.0, -1.0])}, "at least 0"),
         ({"answers": "none"}, "answers"),
     ):
         with pytest.raises(InvalidInputError, match=message):

@@ -267,6 +267,7 @@ class Comparisons:
             shown=self.shown,
             chosen=self.chosen,
             contexts=self.context_numbers(context) if context else None,
+            weights=self.weights,
             answers=answers,
             ridge=ridge,
         )

@@ -43,6 +43,7 @@ class LoggedDuels:
         chosen: (n,) place of the chosen one; -1 for a tie.
         contexts: (n, c) one vector per choice; features are then the products of the context and those of the item. None for
             none.
+        weights: (n,) how often each choice counts in the fit; None for once. A trial meets every choice once all the same.
         answers: "votes" as said above; "fit" draws them from the fitted utilities for any two of the items.
         ridge: of the fit.
 
@@ -56,6 +57,7 @@ class LoggedDuels:
     shown: IntArray
     chosen: IntArray
     contexts: FloatArray | None = None
+    weights: FloatArray | None = None
     answers: Literal["fit", "votes"] = "votes"
     ridge: float = 0.1
 
@@ -72,7 +74,11 @@ class LoggedDuels:
             )
         if self.contexts is not None:
             object.__setattr__(self, "contexts", finite_array("contexts", self.contexts, "(n, c)", 2))
-        for name in ("chosen", "contexts"):
+        if self.weights is not None:
+            object.__setattr__(self, "weights", finite_array("weights", self.weights, "(n,)", 1))
+            if (self.weights < 0.0).any():
+                raise InvalidInputError(f"weights must be at least 0; got {self.weights.min():g}.")
+        for name in ("chosen", "contexts", "weights"):
             column = getattr(self, name)
             if column is not None and len(column) != len(self.shown):
                 raise InvalidInputError(f"{name} must have a row per choice, {len(self.shown)}; got {len(column)}.")
@@ -122,15 +128,16 @@ class LoggedDuels:
         others = (self.shown >= 0) & (np.arange(self.shown.shape[1]) != winner[:, None])
         others[tied & (others.sum(axis=1) > 1)] = False  # a tie of more than two says nothing
         choice, place = np.nonzero(others)
-        losses = np.where(tied[choice], 0.5, 0.0)
+        counts = np.ones(len(choice)) if self.weights is None else self.weights[choice]
+        losses = np.where(tied[choice], 0.5, 0.0) * counts
         if self.contexts is not None:
             arms = self.arms(choice)
             rows = np.arange(len(choice))
-            return arms[rows, winner[choice]] - arms[rows, place], losses, np.ones(len(choice))
+            return arms[rows, winner[choice]] - arms[rows, place], losses, counts
         items = len(self.features)
         distinct, which = np.unique(self.shown[choice, winner[choice]] * items + self.shown[choice, place], return_inverse=True)
         first, second = np.divmod(distinct, items)
-        lost, total = (np.bincount(which, column) for column in (losses, np.ones(len(losses))))
+        lost, total = (np.bincount(which, column) for column in (losses, counts))
         contrasts = self.features[first] - self.features[second]
         return contrasts, np.asarray(lost, dtype=np.float64), np.asarray(total, dtype=np.float64)
 
