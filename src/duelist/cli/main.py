@@ -26,6 +26,7 @@ class LazyCommand(NamedTuple):
 # To add a command: one file that holds a click command, and one line here.
 COMMANDS = {
     "bench": LazyCommand("duelist.cli.bench", "bench", "Time a live round next to other libraries."),
+    "data": LazyCommand("duelist.cli.data", "data", "List data sets of real comparisons, or take a first look at one."),
     "evaluate": LazyCommand("duelist.cli.evaluate", "evaluate", "Say from a log how other routers would have done."),
     "journal": LazyCommand("duelist.cli.journal", "journal", "Say what an agent's journal holds, or compact it."),
     "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
