@@ -24,7 +24,7 @@ from duelist.theory.two_hypotheses import least_costs
 from duelist.typing import BoolArray, FloatArray, IntArray
 
 # Of every cost, what no price of information may use: it is what a wrong guess costs. Chosen on instances of their own.
-_RESERVE = 0.3
+_RESERVE = 0.1
 _COMMON = 0.3  # of what is left, the part that all genies share alike
 _LOG_ODDS: FloatArray = np.arange(-180, 181) / 20.0
 
