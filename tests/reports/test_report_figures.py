@@ -156,7 +156,7 @@ def test_the_markdown_says_the_same_with_links(figures: dict[str, PaperFigure]) 
 
 def test_a_report_names_the_floor_where_arms_are_at_all_corners_of_the_papers_problem() -> None:
     figure1 = replace(load_shipped_spec("figure1"), rounds=40)
-    floor = regret_floor(dim=5, arms=32, rounds=40)
+    floor = regret_floor(dim=5, arms=32, rounds=40, instances=24)
     (words,) = floor_words(figure1)  # d = 5 only: at d = 10 and 15 the 32 arms are a few of the corners
     assert f"below {floor.value:.1f}" in words
     assert "all 32 corners" in words

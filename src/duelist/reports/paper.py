@@ -130,7 +130,7 @@ def floor_words(spec: Spec) -> list[str]:
     if spec.environment.kind != "LinearDuels":
         return []
     points = [point for point in spec.environment.points() if set(point) == {"dim", "arms"}]
-    floors = [regret_floor(**point, rounds=spec.rounds) for point in points if point["arms"] == 2 ** point["dim"]]
+    floors = [regret_floor(**point, rounds=spec.rounds, instances=24) for point in points if point["arms"] == 2 ** point["dim"]]
     return [
         f"No policy whatever has a mean regret below {floor.value:.1f} (standard error {floor.standard_error:.1f}) with "
         f"{floor.assumptions[0]}, over all directions of theta. A mean over {spec.trials} of them may be lower by chance."

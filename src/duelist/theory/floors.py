@@ -134,7 +134,7 @@ def _lattice(a: float, rounds: int) -> FloatArray:
     # A duel costs a, a guess 2a times its chance of error per round: below a chance of 1 / (2T) no duel is worth it, and
     # from there on the value is linear down to the end of the grid, so nothing is lost. A small magnitude hardly gets that
     # far.
-    reach = min(math.log(2.0 * rounds), 4.0 * a * rounds, 12.0 * a * math.sqrt(rounds) + 4.0 * a)
+    reach = min(math.log(2.0 * rounds), 4.0 * a * rounds, 8.0 * a * math.sqrt(rounds) + 2.0 * a**2 * rounds + 4.0 * a)
     points = math.ceil(reach / step) + 1
     return np.asarray(step * np.arange(-points, points + 1), dtype=np.float64)
 
@@ -180,21 +180,25 @@ def _crossing(a: float, left: float, right: float) -> tuple[float, float]:
 def _over_magnitudes(dim: int, rounds: int, instances: int, seed: int) -> FloatArray:
     """(_SHIFTS, rounds) d E W_t(|theta_1|), each row an unbiased estimate of at most that; one row where nothing is drawn.
 
-    With |theta_1| = sin(phi) the mean is an integral over the logarithm of phi; each row is the rule of equal steps over
-    it, shifted by a random part of a step. Magnitudes below the first step are left out, which errs downwards.
+    With |theta_1| = sin(phi) the mean is an integral over the logarithm of phi; each row is the rule of equal steps over it,
+    shifted by a random part of a step. Below the smallest magnitude of the integral, b, W(a) is at least a W(b) / b: a duel
+    tells less of a smaller sign at the same cost in units of a.
     """
     if dim == 1:
         return sign_values(1.0, rounds)[None]
-    points = instances // _SHIFTS
-    span = math.log(0.5 * math.pi / min(0.05 / math.sqrt(rounds), 0.1))
+    points, others = instances // _SHIFTS, 2.0 * math.sqrt(dim - 1)
+    smallest = 0.25 / math.sqrt(rounds)
+    span = math.log(0.5 * math.pi / smallest)
     density = 2.0 * math.exp(gammaln(0.5 * dim) - gammaln(0.5 * (dim - 1))) / math.sqrt(math.pi)
-    totals = np.zeros((_SHIFTS, rounds))
+    below = density / (dim - 1) * (1.0 - math.cos(smallest) ** (dim - 1))  # the mean of |theta_1| where it is so small
+    rest = dim * below / math.sin(smallest) * sign_values(math.sin(smallest), rounds, most_shift=others)
+    totals = np.tile(rest, (_SHIFTS, 1))
     for row, shift in enumerate(Streams(seed, range(_SHIFTS)).uniforms("floor", 0)):
         for step in range(points):
             phi = 0.5 * math.pi * math.exp(-span * (step + shift) / points)
             weight = dim * density * math.cos(phi) ** (dim - 2) * phi * span / points
             # The others have norm cos(phi), so they shift log odds by at most 2 sqrt(d - 1) cos(phi).
-            totals[row] += weight * sign_values(math.sin(phi), rounds, most_shift=2.0 * math.sqrt(dim - 1) * math.cos(phi))
+            totals[row] += weight * sign_values(math.sin(phi), rounds, most_shift=others * math.cos(phi))
     return totals
 
 
