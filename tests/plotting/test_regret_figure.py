@@ -14,6 +14,7 @@ from duelist.core.errors import DuelistError, InvalidInputError
 from duelist.experiments.comparison import Comparison
 from duelist.plotting.regret import MOST_BANDS, find_off_scale, regret_figure
 from duelist.plotting.style import DASHES, OKABE_ITO, line_style, save_figure
+from duelist.theory import regret_floor
 
 
 @pytest.fixture(scope="module")
@@ -157,3 +158,17 @@ def test_without_matplotlib_the_error_says_what_to_install(comparison: Compariso
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(DuelistError, match=r'pip install "duelist\[plot\]"'):
         regret_figure(comparison)
+
+
+def test_the_floor_is_a_line_under_the_means_only(comparison: Comparison) -> None:
+    floor = regret_floor(dim=1, arms=2, rounds=50)
+    plain, (left, right) = regret_figure(comparison), regret_figure(comparison, floor=floor).axes
+    assert len(right.get_lines()) == len(plain.axes[1].get_lines())
+    line = left.get_lines()[-1]
+    np.testing.assert_allclose(np.asarray(line.get_ydata(), dtype=float), floor.curve[:40])
+    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 41))
+
+
+def test_a_floor_of_fewer_rounds_than_the_figure_is_refused(comparison: Comparison) -> None:
+    with pytest.raises(InvalidInputError, match="rounds=40"):
+        regret_figure(comparison, floor=regret_floor(dim=1, arms=2, rounds=39))

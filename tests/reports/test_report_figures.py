@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from duelist.experiments import load_shipped_spec
+from duelist.experiments.sweep.policy_spec import EnvironmentSpec
 from duelist.experiments.sweep.series import Series
 from duelist.plotting.paper import PaperFigure, alpha_figures, comparison_figures
 from duelist.reports.document import Report, Section, html_report, markdown_report
+from duelist.reports.paper import floor_words
 from duelist.reports.tables import ReportTable
+from duelist.theory import regret_floor
 from duelist.typing import FloatArray
 
 pytest.importorskip("matplotlib")
@@ -147,3 +152,13 @@ def test_the_markdown_says_the_same_with_links(figures: dict[str, PaperFigure]) 
         "Read it so.",
     ):
         assert wanted in text
+
+
+def test_a_report_names_the_floor_where_arms_are_at_all_corners_of_the_papers_problem() -> None:
+    figure1 = replace(load_shipped_spec("figure1"), rounds=40)
+    floor = regret_floor(dim=5, arms=32, rounds=40, instances=24)
+    (words,) = floor_words(figure1)  # d = 5 only: at d = 10 and 15 the 32 arms are a few of the corners
+    assert f"below {floor.value:.1f}" in words
+    assert "all 32 corners" in words
+    for parameters in ({"dim": 5, "arms": 31}, {"dim": 5, "arms": 32, "theta_norm": 2.0}):
+        assert not floor_words(replace(figure1, environment=EnvironmentSpec(parameters=parameters)))

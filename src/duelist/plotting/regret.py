@@ -18,6 +18,7 @@ from duelist.experiments.records import class_name
 from duelist.experiments.run import Run
 from duelist.experiments.statistics import BANDS, BandKind, curve_band
 from duelist.plotting.style import Line, line_style, new_figure
+from duelist.theory.floors import Floor
 from duelist.typing import FloatArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
@@ -42,13 +43,15 @@ class Curve(NamedTuple):
     high: FloatArray
 
 
-def regret_figure(results: Comparison | Run, *, band: BandKind = "sd") -> Figure:
+def regret_figure(results: Comparison | Run, *, band: BandKind = "sd", floor: Floor | None = None) -> Figure:
     """Draw the cumulative average regret of every run.
 
     Args:
         results: a run, or several over the same number of rounds.
         band: what is shaded around the means of up to five policies: "sd", "se", "bootstrap" or "quantiles", as in
             `duelist.experiments.curve_band`. The median with its quantiles stands beside them.
+        floor: what no policy's mean can beat on this problem, from `duelist.theory.regret_floor`: a line in the panel of
+            means. Medians may lie below it.
 
     Returns:
         A matplotlib figure; see `duelist.plotting.style.save_figure`.
@@ -56,7 +59,30 @@ def regret_figure(results: Comparison | Run, *, band: BandKind = "sd") -> Figure
     comparison = Comparison({results.label: results}) if isinstance(results, Run) else results
     if not comparison.runs:
         raise InvalidInputError("a figure needs at least one run; got an empty comparison.")
-    return _draw_few(comparison, band) if len(comparison.runs) <= MOST_BANDS else _draw_many(comparison)
+    figure = _draw_few(comparison, band) if len(comparison.runs) <= MOST_BANDS else _draw_many(comparison)
+    if floor is not None:
+        _draw_floor(figure.axes[0], floor, int(next(iter(comparison.runs.values())).rounds[-1]))
+    return figure
+
+
+def _draw_floor(axes: Axes, floor: Floor, rounds: int) -> None:
+    if len(floor.curve) < rounds:
+        raise InvalidInputError(
+            f"the floor must have a curve over all {rounds} rounds of the figure; got one over {len(floor.curve)}. "
+            f"Make it with duelist.theory.regret_floor(..., rounds={rounds})."
+        )
+    shown = np.unique(np.linspace(1, rounds, min(rounds, _POINTS)).round().astype(np.int64))
+    curve = floor.curve[shown - 1]
+    axes.plot(shown, curve, color="black", linewidth=1.2, linestyle=(0, (1, 1)))
+    axes.annotate(
+        f"floor of any policy's mean: {curve[-1]:.0f}",
+        (shown[-1], curve[-1]),
+        xytext=(-4, -4),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=8,
+    )
 
 
 def _draw_few(comparison: Comparison, band: BandKind) -> Figure:

@@ -11,6 +11,7 @@ from duelist.experiments.statistics import BandKind
 from duelist.experiments.sweep.code_digest import versions
 from duelist.experiments.sweep.runner import Results
 from duelist.experiments.sweep.series import PAPER_ALPHA, Series, extract_series, select
+from duelist.experiments.sweep.spec import Spec
 from duelist.plotting.paper import PaperFigure, alpha_figures, comparison_figures, sweep_figures
 from duelist.reports.claims import (
     CLEAR_SHARE,
@@ -26,6 +27,7 @@ from duelist.reports.claims import (
 )
 from duelist.reports.document import Report, Section
 from duelist.reports.tables import ReportTable, final_table, tuning_table, verdict_table
+from duelist.theory.floors import regret_floor
 
 PAPER_ROUNDS, PAPER_TRIALS = 2500, 30
 _REFERENCE = f"FGTS with exact sampling at alpha = {PAPER_ALPHA:g}"
@@ -120,7 +122,20 @@ def _comparison_section(heading: str, results: Results, series: list[Series], ba
     tables = [final_table(f"{heading}: final regret", _sort_by_environment(series), reference, _REFERENCE)]
     if tuning:
         tables.append(tuning_table(tuning, spec.tuning.criterion))
-    return Section(heading, _instances(results), tables, figures)
+    return Section(heading, [*_instances(results), *floor_words(spec)], tables, figures)
+
+
+def floor_words(spec: Spec) -> list[str]:
+    """What no policy can beat, where arms are at all corners: there the bound is close, and takes a few seconds."""
+    if spec.environment.kind != "LinearDuels":
+        return []
+    points = [point for point in spec.environment.points() if set(point) == {"dim", "arms"}]
+    floors = [regret_floor(**point, rounds=spec.rounds, instances=24) for point in points if point["arms"] == 2 ** point["dim"]]
+    return [
+        f"No policy whatever has a mean regret below {floor.value:.1f} (standard error {floor.standard_error:.1f}) with "
+        f"{floor.assumptions[0]}, over all directions of theta. A mean over {spec.trials} of them may be lower by chance."
+        for floor in floors
+    ]
 
 
 def _alpha_section(heading: str, results: Results, series: list[Series], band: BandKind) -> Section:

@@ -11,6 +11,11 @@ from duelist.theory.decoupling import decoupling_coefficient as decoupling_coeff
 from duelist.theory.decoupling import finite_decoupling as finite_decoupling
 from duelist.theory.decoupling import linear_decoupling as linear_decoupling
 from duelist.theory.decoupling import yue_scale as yue_scale
+from duelist.theory.floors import Floor as Floor
+from duelist.theory.floors import FloorKind as FloorKind
+from duelist.theory.floors import hidden_magnitude_estimate as hidden_magnitude_estimate
+from duelist.theory.floors import regret_floor as regret_floor
+from duelist.theory.floors import sign_values as sign_values
 from duelist.theory.linear_bounds import THEORY_ETA as THEORY_ETA
 from duelist.theory.linear_bounds import experiment_mu as experiment_mu
 from duelist.theory.linear_bounds import general_upper_bound as general_upper_bound
@@ -27,3 +32,4 @@ from duelist.theory.nonlinear_bounds import nonlinear_mu as nonlinear_mu
 from duelist.theory.nonlinear_bounds import nonlinear_upper_bound as nonlinear_upper_bound
 from duelist.theory.rates import REGRET_RATES as REGRET_RATES
 from duelist.theory.rates import RegretRate as RegretRate
+from duelist.theory.reflections import reflection_values as reflection_values
