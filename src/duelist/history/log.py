@@ -15,7 +15,7 @@ from duelist.history.action_sets import OfferedSets
 from duelist.history.duels import Duels
 from duelist.history.set_sample import SetSample
 from duelist.history.statistics import Newest, Statistics
-from duelist.kernels.history import CountedContrasts, RoundOfDuels, append_round, fade, index_rounds, rehash
+from duelist.kernels.history import CountedContrasts, RoundOfDuels, append_round, fade, index_keys, index_rounds
 from duelist.typing import FloatArray, Int32Array, IntArray
 
 _FIRST_TABLE = 16
@@ -32,8 +32,8 @@ class ContrastCounts:
         groups = lanes * n_layers
         self.n_layers = n_layers
         self.counted = CountedContrasts(
-            table=np.full((groups, _FIRST_TABLE), -1, dtype=np.int64),
-            table_rows=np.empty((groups, _FIRST_TABLE), dtype=np.int32),
+            table=np.zeros((groups, _FIRST_TABLE), dtype=np.int32),
+            keys=np.empty((groups, 0), dtype=np.int64),
             contrasts=np.zeros((groups, dim, 0)),
             totals=np.zeros((groups, 0)),
             losses=np.zeros((groups, 0)),
@@ -42,6 +42,8 @@ class ContrastCounts:
         self._most_rows = 0  # an upper bound of n_rows.max() that needs no pass over the lanes
         # In a lane alone a contrast is final once it has a row; of several lanes some may be behind.
         self._growth = GradualGrowth(axis=2) if groups == 1 else None
+        self._longer_table: Int32Array | None = None
+        self._indexed = np.zeros(groups, dtype=np.int64)  # rows that the longer table has
 
     def count(self, duels: RoundOfDuels, adversary: FloatArray, rows: Int32Array) -> None:
         """Count one duel per lane; `adversary` (lanes, 2, dim) and `rows` (lanes,) as in `append_round`."""
@@ -49,7 +51,8 @@ class ContrastCounts:
         append_round(duels, self.counted, self.n_layers, adversary, rows)
 
     def take(self, counted: CountedContrasts) -> None:
-        """Go on from these counts, which have a table of twice as many places as there are contrasts or more."""
+        """Go on from these counts, whose table is empty and has twice as many places as there is room for contrasts."""
+        index_keys(counted.table, counted.keys, np.zeros_like(counted.n_rows), counted.n_rows)
         self.counted, self._most_rows = counted, int(counted.n_rows.max(initial=0))
 
     def fade(self, factor: float) -> None:
@@ -71,17 +74,26 @@ class ContrastCounts:
         if self._most_rows == capacity:
             size = next_capacity(capacity, 16)
             self.counted = old._replace(
+                keys=enlarge(old.keys, 1, size),
                 contrasts=enlarge(contrasts, 2, size) if self._growth is None else contrasts,
                 totals=enlarge(old.totals, 1, size),
                 losses=enlarge(old.losses, 1, size),
             )
             if 2 * size > old.table.shape[1]:
-                groups = len(old.table)
-                table = np.full((groups, 2 * size), -1, dtype=np.int64)
-                table_rows = np.empty((groups, 2 * size), dtype=np.int32)
-                rehash(old.table, old.table_rows, table, table_rows)
-                self.counted = self.counted._replace(table=table, table_rows=table_rows)
+                self._index_rows(old.n_rows, 2 * size)
+                assert self._longer_table is not None
+                self.counted = self.counted._replace(table=self._longer_table)
+                self._longer_table, self._indexed = None, np.zeros_like(old.n_rows)
+        elif self._growth is not None and 16 * self._most_rows >= 15 * capacity and self._most_rows % 16 == 0:
+            self._index_rows(np.minimum(self._indexed + 272, old.n_rows), 4 * capacity)  # at the pace of `GradualGrowth`
         self._most_rows += 1
+
+    def _index_rows(self, end: IntArray, size: int) -> None:
+        """Enter the rows up to `end` (groups,) into the table that will take the place of the present one."""
+        if self._longer_table is None:
+            self._longer_table = np.zeros((len(end), size), dtype=np.int32)
+        index_keys(self._longer_table, self.counted.keys, self._indexed, end)
+        self._indexed = end.copy()
 
 
 COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
@@ -292,8 +304,8 @@ class HistoryLog:
         # The capacity that appending would have given them.
         capacity = max(_FIRST_TABLE, 1 << (int(n_rows.max(initial=0)) - 1).bit_length()) if n else 0
         counted = CountedContrasts(
-            table=np.full((self.lanes, max(2 * capacity, _FIRST_TABLE)), -1, dtype=np.int64),
-            table_rows=np.empty((self.lanes, max(2 * capacity, _FIRST_TABLE)), dtype=np.int32),
+            table=np.zeros((self.lanes, max(2 * capacity, _FIRST_TABLE)), dtype=np.int32),
+            keys=np.empty((self.lanes, capacity), dtype=np.int64),
             contrasts=enlarge(self.counts.counted.contrasts, 2, capacity),
             totals=enlarge(arrays["totals"], 1, capacity),
             losses=enlarge(arrays["losses"], 1, capacity),
