@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from duelist.core.checks import whole_number
 
+_HUGE_PAGE = 2**21
 GRADUAL = 4096  # elements from which on growing is noticed
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -20,6 +21,11 @@ Value = TypeVar("Value")
 def next_capacity(size: int, at_least: int) -> int:
     """Return the capacity after `size`: twice as much, so that appending costs the same however long an array is."""
     return max(2 * size, at_least)
+
+
+def capacity_for(size: int) -> int:
+    """The capacity that doubling gives to `size` elements: the next power of two."""
+    return 1 << max(size - 1, 0).bit_length() if size else 0
 
 
 def enlarge(array: npt.NDArray[Any], axis: int, size: int) -> npt.NDArray[Any]:
@@ -81,7 +87,7 @@ def _untouched_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArra
     wait until all of the array is zeroed: 100 ms at 100 MB.
     """
     size = math.prod(shape) * dtype.itemsize
-    if not hasattr(mmap, "MADV_NOHUGEPAGE") or not size:
+    if size < _HUGE_PAGE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
         return np.zeros(shape, dtype=dtype)
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # private: a forked child has its own
     with contextlib.suppress(OSError):  # a kernel without huge pages has no advice to take
