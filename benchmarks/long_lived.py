@@ -73,6 +73,9 @@ def measure(name: str, votes: int, seconds: float, on_journal: bool, folder: Pat
         times, grown = play(agent, votes, seed=0, seconds=seconds), resident() - before
         votes, size, restart = len(times), "", ""
     else:
+        with SQLiteJournal(folder / "warm-up.db") as journal:
+            play(duelist.Agent(policy, **settings, journal=journal), 600, seed=1)
+        (folder / "warm-up.db").unlink()
         with SQLiteJournal(path) as journal:
             agent = duelist.Agent(policy, **settings, journal=journal)
             times, grown = play(agent, votes, seed=0, clock=time.process_time, seconds=seconds), resident() - before
