@@ -123,7 +123,7 @@ def test_rows_of_pairs_are_found_again_while_the_table_grows_a_little_at_a_time(
     rng, known = np.random.default_rng(0), dict[tuple[int, int, int], int]()
     counts, adversary, found = ContrastCounts(1, 1, 1), np.zeros((1, 2, 1)), np.zeros(1, dtype=np.int32)
     once, bottom, win = np.ones(1), np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
-    for slot in range(2 * GRADUAL + 200):
+    for slot in range(8 * GRADUAL + 200):
         # A new pair, and at every place of the growth one that is known.
         for one in (slot, int(rng.integers(slot + 1))):
             low, high = one % 7, one % 7 + one % 3
