@@ -129,3 +129,25 @@ def test_a_piece_that_is_gone_leads_to_a_replay_of_everything(tmp_path: Path) ->
         journal._store._pieces.clear()  # type: ignore[attr-defined]
         again = Agent(CoLSTIM(), dim=2, seed=0, journal=journal)
         assert bytes_of(again, tmp_path) == bytes_of(agent, tmp_path)
+
+
+def test_the_memory_of_the_array_before_is_given_back_in_parts_once_nobody_has_a_view_of_it() -> None:
+    growth, array = GradualGrowth(1), np.zeros((128, 0))
+    views = []
+    for used in range(3 * 4096):
+        longer = growth.make_room(array, used, 512)
+        if longer is not array:
+            views.append(array[:, :])
+        array = longer
+        array[:, used] = used
+        if used == 2 * 4096 + 1000:
+            # What grew from 4,096 to 8,192 and is read still is as it was.
+            assert growth._left is not None
+            np.testing.assert_array_equal(views[-1][5], np.arange(8192.0))
+            views.clear()
+            before = len(growth._left)
+        if used == 2 * 4096 + 1001:
+            assert growth._left is not None
+            assert before - 2**21 < len(growth._left) < before
+    assert growth._left is None
+    np.testing.assert_array_equal(array[3, : 3 * 4096], np.arange(3 * 4096.0))

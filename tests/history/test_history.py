@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duelist.actions.finite import FiniteActions
+from duelist.core.arrays import GRADUAL
 from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
+from duelist.history.log import ContrastCounts
+from duelist.kernels.history import RoundOfDuels
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian
 from tests.support.builders import history_of, learn_round, random_rounds
@@ -114,6 +117,21 @@ def test_thousands_of_distinct_pairs_are_told_apart() -> None:
     assert statistics.totals[0, :n].tolist() == [2.0] * n
     assert statistics.losses[0, :n].tolist() == [2.0] * n  # the row keeps (lower) - (higher), and the higher row always won
     np.testing.assert_array_equal(statistics.contrasts[0, :, :n].T, [arms[j] - arms[i] for i, j in pairs])
+
+
+def test_rows_of_pairs_are_found_again_while_the_table_grows_a_little_at_a_time() -> None:
+    rng, known = np.random.default_rng(0), dict[tuple[int, int, int], int]()
+    counts, adversary, found = ContrastCounts(1, 1, 1), np.zeros((1, 2, 1)), np.zeros(1, dtype=np.int32)
+    once, bottom, win = np.ones(1), np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    for slot in range(8 * GRADUAL + 200):
+        # A new pair, and at every place of the growth one that is known.
+        for one in (slot, int(rng.integers(slot + 1))):
+            low, high = one % 7, one % 7 + one % 3
+            rows = np.array([low]), np.array([high])
+            counts.count(RoundOfDuels(one, *rows, win, once, bottom, np.full((1, 2, 1), float(one))), adversary, found)
+            assert found[0] == known.setdefault((one, low, high), len(known))
+    assert counts.counted.n_rows.tolist() == [len(known)]
+    assert counts.counted.totals[0, : len(known)].sum() == 2 * len(known)
 
 
 @pytest.mark.slow

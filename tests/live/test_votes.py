@@ -12,6 +12,7 @@ import pytest
 
 import duelist
 from duelist.actions.ball import BallActions
+from duelist.actions.finite import FiniteActions
 from duelist.core.errors import AlreadyLearntError, DuelistError, InvalidInputError, UnknownDuelError
 from duelist.core.serialize import to_arrays, to_bytes
 from duelist.history.duels import Duels
@@ -20,6 +21,7 @@ from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent
 from duelist.live.pending import Parts, pack_parts, unpack_parts
+from duelist.live.vote_log import VoteLog
 from duelist.policies.algorithms.colstim import CoLSTIM
 from duelist.policies.algorithms.fgts import FGTS
 from duelist.policies.algorithms.finite_models import FiniteModels
@@ -447,3 +449,23 @@ def test_what_was_shown_comes_back_from_few_bytes_as_it_was() -> None:
                     if one is not None and other is not None:
                         assert (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
     assert len(pack_parts(Parts(np.array([3, 7]), blocks, None))) < 16 * 12 * 9 / 6
+
+
+def test_sets_that_are_read_again_come_back_from_few_bytes_as_they_were() -> None:
+    rng = np.random.default_rng(0)
+    blocks = duelist.features.one_block_per_arm(rng.standard_normal(9), 12)
+    blocks[0, 50] = -0.0
+    log, offered = (
+        VoteLog(keeps_sets=True, follows_sets=True),
+        [FiniteActions(blocks), FiniteActions(rng.standard_normal((3, 2)))],
+    )
+    for actions in [*offered, *offered]:
+        log.sets.add(actions)
+    assert [*log.sets] == [actions.digest for actions in offered]
+    for actions in offered:
+        again = log.sets[actions.digest]
+        assert isinstance(again, FiniteActions)
+        assert again.features.tobytes() == actions.features.tobytes()
+        assert again.digest == actions.digest
+    assert b"no such set" not in log.sets
+    assert sum(len(part) for _, _, part in log.sets._packed.values()) < blocks.nbytes / 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 import numpy as np
@@ -16,6 +17,7 @@ from duelist.kernels.pairs import pair_geometry
 from duelist.policies.algorithms.colstim import CoLSTIM
 from duelist.policies.parts import confidence
 from duelist.posteriors.linear import likelihood_from
+from duelist.samplers import expansion as expansions
 from duelist.samplers.curvature import Curvature, unknown_curvature
 from duelist.samplers.expansion import Expansion, Following, follow, no_expansion
 from tests.support.builders import history_of, learn_round, random_rounds
@@ -67,7 +69,11 @@ def followed(n_sets: int, rounds: int, at_a_time: int = 1) -> list[tuple[Curvatu
 
 @pytest.mark.parametrize("n_sets", [400, 5], ids=["new contrasts", "contrasts that return"])
 @pytest.mark.parametrize("at_a_time", [1, 3])
-def test_expansion_factor_and_mode_are_those_of_all_duels_at_the_reference(n_sets: int, at_a_time: int) -> None:
+@pytest.mark.parametrize("slow", [expansions._SLOW, 1], ids=["at once", "in two parts"])
+def test_expansion_factor_and_mode_are_those_of_all_duels_at_the_reference(
+    n_sets: int, at_a_time: int, slow: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expansions, "_SLOW", slow)
     found, references = followed(n_sets, 400, at_a_time), set()
     checked = [one for one in found if one[1].centred >= 0]
     for curvature, expansion, duels in checked[::7]:
@@ -84,6 +90,18 @@ def test_expansion_factor_and_mode_are_those_of_all_duels_at_the_reference(n_set
             np.testing.assert_allclose(curvature.mode[lane], reference - step, rtol=1e-8, atol=1e-9)
     if at_a_time == 1 or n_sets == 400:
         assert len(references) > 5, "the reference moves on"
+    assert any(one[1].next_factor.size for one in found) == (slow == 1)
+
+
+def test_a_factor_and_its_inverse_are_not_worked_out_with_the_same_duel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expansions, "_SLOW", 1)
+    factored = 0
+    for (_, before, _), (_, after, _) in itertools.pairwise(followed(400, 200)):
+        renewed = after.centred != before.centred
+        assert renewed == bool(before.next_factor.size), "the new reference is there one duel after its factor"
+        assert not (renewed and after.next_factor.size)
+        factored += renewed
+    assert factored > 5
 
 
 def test_the_mode_stays_within_a_fraction_of_its_width_of_the_true_one() -> None:

@@ -28,6 +28,7 @@ def test_an_arena_is_created_listed_and_shown(service: Running) -> None:
         "asks": 0,
         "votes": 0,
         "ties": "half",
+        "exploration": 0.0,
         "undo_seconds": 2.5,
         "seed": 7,
     }

@@ -29,7 +29,7 @@ from tests.support.services import GENEROUS
 FOLDER = Path(__file__).parents[1] / "data" / "v0.1.0"
 GOLDEN: dict[str, Any] = json.loads((FOLDER / "service.json").read_text())
 ESTIMATES = ("probability", "explored")
-SINCE = {"drawn_from", "age", "expected_loss", "candidates", "choices", "ranking"}
+SINCE = {"drawn_from", "age", "expected_loss", "candidates", "choices", "exploration", "ranking"}
 # Six standard errors of 512 draws now and 1,000 correlated ones then, for utilities with a standard deviation of up to 1.
 FROM_DRAWS = {
     "utility": 0.4,

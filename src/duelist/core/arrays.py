@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from duelist.core.checks import whole_number
 
-GRADUAL = 4096  # elements from which on growing is noticed
+_HUGE_PAGE = 2**21
+GRADUAL = 512  # elements from which on growing is noticed
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -20,6 +21,11 @@ Value = TypeVar("Value")
 def next_capacity(size: int, at_least: int) -> int:
     """Return the capacity after `size`: twice as much, so that appending costs the same however long an array is."""
     return max(2 * size, at_least)
+
+
+def capacity_for(size: int) -> int:
+    """The capacity that doubling gives to `size` elements: the next power of two."""
+    return 1 << max(size - 1, 0).bit_length() if size else 0
 
 
 def enlarge(array: npt.NDArray[Any], axis: int, size: int) -> npt.NDArray[Any]:
@@ -39,7 +45,8 @@ def ensure_row(array: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
 class GradualGrowth:
     """Moves an array to a longer one a little at a time, so that no single append waits for a copy of everything.
 
-    Its elements along the axis must be final once they are counted as used: they are copied only once.
+    Its elements along the axis must be final once they are counted as used: they are copied only once. The memory of the old
+    array is given back a little at a time too, when nobody has a view of it any more.
 
     Args:
         axis: along which the array grows.
@@ -49,10 +56,15 @@ class GradualGrowth:
         self._axis = axis
         self._longer: npt.NDArray[Any] | None = None
         self._moved = 0
+        self._memory: mmap.mmap | None = None  # of the present array
+        self._next_memory: mmap.mmap | None = None
+        self._left: mmap.mmap | None = None  # of the array before
 
     def make_room(self, array: npt.NDArray[Any], used: int, at_least: int) -> npt.NDArray[Any]:
         """The array with room for one more element; a longer one if it is full. Call it before each append."""
         capacity = array.shape[self._axis]
+        if self._left is not None:
+            self._give_back(self._left)
         if used < capacity:
             # In the last sixteenth every 16 appends move 272 elements, 16 for each and 16 more: all are over there when the
             # array is full, and not much earlier, for what was moved is in memory twice.
@@ -61,32 +73,42 @@ class GradualGrowth:
             return array
         self._move(array, used, next_capacity(capacity, at_least))
         longer, self._longer, self._moved = self._longer, None, 0
+        self._left, self._memory, self._next_memory = self._memory, self._next_memory, None
         assert longer is not None
         return longer
+
+    def _give_back(self, memory: mmap.mmap) -> None:
+        """Shorten memory that is not needed any more: to free 50 MB at once takes 3 ms."""
+        with contextlib.suppress(BufferError):  # somebody reads it still, as a snapshot that is being written
+            if len(memory) > _HUGE_PAGE:
+                memory.resize(len(memory) - _HUGE_PAGE // 2)
+            else:
+                memory.close()
+                self._left = None
 
     def _move(self, array: npt.NDArray[Any], stop: int, size: int | None = None) -> None:
         if self._longer is None:
             shape = list(array.shape)
             shape[self._axis] = size or next_capacity(shape[self._axis], 0)
-            self._longer = _untouched_zeros(tuple(shape), array.dtype)
+            self._longer, self._next_memory = _untouched_zeros(tuple(shape), array.dtype)
         part = (slice(None),) * self._axis + (slice(self._moved, stop),)
         self._longer[part] = array[part]
         self._moved = stop
 
 
-def _untouched_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Zeros whose memory is taken page by page, as it is written to.
+def _untouched_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], mmap.mmap | None]:
+    """Zeros whose memory is taken page by page, as it is written to; and that memory, unless NumPy has it.
 
     NumPy asks for pages of 2 MB. A few elements along the last axis touch one page in every row, so the first of them would
     wait until all of the array is zeroed: 100 ms at 100 MB.
     """
     size = math.prod(shape) * dtype.itemsize
-    if not hasattr(mmap, "MADV_NOHUGEPAGE") or not size:
-        return np.zeros(shape, dtype=dtype)
+    if size < _HUGE_PAGE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.zeros(shape, dtype=dtype), None
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # private: a forked child has its own
     with contextlib.suppress(OSError):  # a kernel without huge pages has no advice to take
         memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, dtype=dtype).reshape(shape)
+    return np.frombuffer(memory, dtype=dtype).reshape(shape), memory
 
 
 class NewestWithin(dict[Key, Value]):

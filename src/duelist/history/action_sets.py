@@ -17,7 +17,7 @@ import numpy.typing as npt
 from duelist.actions.ball import BallActions
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.actions.support import SupportSums
-from duelist.core.arrays import GradualGrowth, enlarge, ensure_row, next_capacity
+from duelist.core.arrays import GradualGrowth, capacity_for, enlarge, ensure_row, next_capacity
 from duelist.history.set_sample import MOST_ARMS, SetSample
 from duelist.kernels.history import fade
 from duelist.typing import FloatArray
@@ -192,7 +192,8 @@ class OfferedSets:
     def fill_from(self, arrays: dict[str, Any], n_sets: int) -> None:
         """Take over what `to_arrays` wrote, except what is counted again from the log."""
         if "sample" in arrays:
-            self.sample, self.middles = SetSample.from_arrays(arrays), arrays["middles"]
+            middles = arrays["middles"]
+            self.sample, self.middles = SetSample.from_arrays(arrays), enlarge(middles, 0, capacity_for(len(middles) + 1))
         self.n_sets, self._shown, self.sets = n_sets, arrays["shown"], arrays["sets"]
         self.continuous.sets = list(arrays["continuous"])
         slots, digests = arrays["digest_slots"], arrays["digests"].tobytes()

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from duelist.actions.ball import BallActions
 from duelist.actions.finite import ActionSet
-from duelist.core.arrays import GRADUAL, GradualGrowth, enlarge, next_capacity
+from duelist.core.arrays import GRADUAL, GradualGrowth, capacity_for, enlarge, next_capacity
 from duelist.core.errors import SavedStateError
 from duelist.history.action_sets import OfferedSets
 from duelist.history.duels import Duels
 from duelist.history.set_sample import SetSample
 from duelist.history.statistics import Newest, Statistics
-from duelist.kernels.history import CountedContrasts, RoundOfDuels, append_round, fade, index_rounds, rehash
+from duelist.kernels.history import CountedContrasts, RoundOfDuels, append_round, fade, index_keys, index_rounds
 from duelist.typing import FloatArray, Int32Array, IntArray
 
 _FIRST_TABLE = 16
@@ -32,8 +32,8 @@ class ContrastCounts:
         groups = lanes * n_layers
         self.n_layers = n_layers
         self.counted = CountedContrasts(
-            table=np.full((groups, _FIRST_TABLE), -1, dtype=np.int64),
-            table_rows=np.empty((groups, _FIRST_TABLE), dtype=np.int32),
+            table=np.zeros((groups, _FIRST_TABLE), dtype=np.int32),
+            keys=np.empty((groups, 0), dtype=np.int64),
             contrasts=np.zeros((groups, dim, 0)),
             totals=np.zeros((groups, 0)),
             losses=np.zeros((groups, 0)),
@@ -42,6 +42,9 @@ class ContrastCounts:
         self._most_rows = 0  # an upper bound of n_rows.max() that needs no pass over the lanes
         # In a lane alone a contrast is final once it has a row; of several lanes some may be behind.
         self._growth = GradualGrowth(axis=2) if groups == 1 else None
+        self._growth_of_keys = GradualGrowth(axis=1)
+        self._longer_table: Int32Array | None = None
+        self._indexed = np.zeros(groups, dtype=np.int64)  # rows that the longer table has
 
     def count(self, duels: RoundOfDuels, adversary: FloatArray, rows: Int32Array) -> None:
         """Count one duel per lane; `adversary` (lanes, 2, dim) and `rows` (lanes,) as in `append_round`."""
@@ -49,7 +52,8 @@ class ContrastCounts:
         append_round(duels, self.counted, self.n_layers, adversary, rows)
 
     def take(self, counted: CountedContrasts) -> None:
-        """Go on from these counts, which have a table of twice as many places as there are contrasts or more."""
+        """Go on from these counts, whose table is empty and has twice as many places as there is room for contrasts."""
+        index_keys(counted.table, counted.keys, np.zeros_like(counted.n_rows), counted.n_rows)
         self.counted, self._most_rows = counted, int(counted.n_rows.max(initial=0))
 
     def fade(self, factor: float) -> None:
@@ -68,20 +72,30 @@ class ContrastCounts:
             self._most_rows += 1
             return
         contrasts = old.contrasts if self._growth is None else self._growth.make_room(old.contrasts, self._most_rows, 16)
+        keys = old.keys if self._growth is None else self._growth_of_keys.make_room(old.keys, self._most_rows, 16)
         if self._most_rows == capacity:
             size = next_capacity(capacity, 16)
             self.counted = old._replace(
+                keys=enlarge(old.keys, 1, size) if self._growth is None else keys,
                 contrasts=enlarge(contrasts, 2, size) if self._growth is None else contrasts,
                 totals=enlarge(old.totals, 1, size),
                 losses=enlarge(old.losses, 1, size),
             )
             if 2 * size > old.table.shape[1]:
-                groups = len(old.table)
-                table = np.full((groups, 2 * size), -1, dtype=np.int64)
-                table_rows = np.empty((groups, 2 * size), dtype=np.int32)
-                rehash(old.table, old.table_rows, table, table_rows)
-                self.counted = self.counted._replace(table=table, table_rows=table_rows)
+                self._index_rows(old.n_rows, 2 * size)
+                assert self._longer_table is not None
+                self.counted = self.counted._replace(table=self._longer_table)
+                self._longer_table, self._indexed = None, np.zeros_like(old.n_rows)
+        elif self._growth is not None and 16 * self._most_rows >= 15 * capacity and self._most_rows % 16 == 0:
+            self._index_rows(np.minimum(self._indexed + 272, old.n_rows), 4 * capacity)  # at the pace of `GradualGrowth`
         self._most_rows += 1
+
+    def _index_rows(self, end: IntArray, size: int) -> None:
+        """Enter the rows up to `end` (groups,) into the table that will take the place of the present one."""
+        if self._longer_table is None:
+            self._longer_table = np.zeros((len(end), size), dtype=np.int32)
+        index_keys(self._longer_table, self.counted.keys, self._indexed, end)
+        self._indexed = end.copy()
 
 
 COLUMNS = ("first", "second", "outcomes", "rows", "slots", "radii", "weights", "layers")
@@ -109,6 +123,8 @@ class HistoryLog:
         self.offered = OfferedSets(lanes, dim, keep_sets=keep_sets, max_sets=max_sets)
         self.adversary = np.zeros((lanes, 2, dim))
         self._every_duel_once = np.ones(lanes), np.zeros(lanes, dtype=np.int64)
+        # Weights and layers are logged only where they can differ from round to round.
+        self._growing = {name: GradualGrowth(axis=0) for name in (COLUMNS if n_layers > 1 else COLUMNS[:-2])}
 
     def statistics(self) -> Statistics:
         """The sufficient statistics of all rounds, as views of arrays that the next round is counted in."""
@@ -199,11 +215,10 @@ class HistoryLog:
         self.effective_rounds += 1.0
 
     def _make_room(self) -> None:
-        if self.rounds == len(self.slots):
-            size = next_capacity(self.rounds, 64)
-            # Weights and layers are logged only where they can differ from round to round.
-            for name in COLUMNS if self.n_layers > 1 else COLUMNS[:-2]:
-                setattr(self, name, enlarge(getattr(self, name), 0, size))
+        capacity = len(self.slots)
+        if self.rounds == capacity or (capacity >= GRADUAL and self.rounds % 16 == 0):
+            for name, growth in self._growing.items():
+                setattr(self, name, growth.make_room(getattr(self, name), self.rounds, 64))
 
     def _empty(self) -> HistoryLog:
         """A log of no rounds with the same settings."""
@@ -281,25 +296,25 @@ class HistoryLog:
         """Take over the counts of finite sets as they were saved: much faster than counting every round again."""
         n = self.rounds = len(self.slots)
         self.effective_rounds = float(arrays["effective_rounds"])
-        # What was read belongs to nobody else, but may be read-only or in another order: the next round writes to a copy.
-        for name in COLUMNS:
-            setattr(self, name, getattr(self, name).copy())
+        # What was read belongs to nobody else, but may be read-only or in another order: the next round writes to a copy, which
+        # has room, so that no single vote waits for a longer one.
+        for name in self._growing:
+            setattr(self, name, enlarge(getattr(self, name), 0, capacity_for(n)))
         if self.offered.keep_sets:
             self.adversary = arrays["adversary"].copy()
             if self.offered.sample is None:
                 self.offered.sets, self.offered.repeats = self.offered.sets.copy(), arrays["repeats"].copy()
-        n_rows = self.rows.max(axis=0, initial=-1).astype(np.int64) + 1
-        # The capacity that appending would have given them.
-        capacity = max(_FIRST_TABLE, 1 << (int(n_rows.max(initial=0)) - 1).bit_length()) if n else 0
+        n_rows = self.rows[:n].max(axis=0, initial=-1).astype(np.int64) + 1
+        capacity = max(_FIRST_TABLE, capacity_for(int(n_rows.max(initial=0)))) if n else 0
         counted = CountedContrasts(
-            table=np.full((self.lanes, max(2 * capacity, _FIRST_TABLE)), -1, dtype=np.int64),
-            table_rows=np.empty((self.lanes, max(2 * capacity, _FIRST_TABLE)), dtype=np.int32),
+            table=np.zeros((self.lanes, max(2 * capacity, _FIRST_TABLE)), dtype=np.int32),
+            keys=np.empty((self.lanes, capacity), dtype=np.int64),
             contrasts=enlarge(self.counts.counted.contrasts, 2, capacity),
             totals=enlarge(arrays["totals"], 1, capacity),
             losses=enlarge(arrays["losses"], 1, capacity),
             n_rows=n_rows,
         )
-        index_rounds(counted, self.slots.astype(np.int64), self.first, self.second, self.rows)
+        index_rounds(counted, self.slots[:n].astype(np.int64), self.first[:n], self.second[:n], self.rows[:n])
         self.counts.take(counted)
 
     @classmethod

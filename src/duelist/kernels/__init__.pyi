@@ -19,7 +19,7 @@ from duelist.kernels.gaussian import extend_lanes as extend_lanes
 from duelist.kernels.gaussian import gaussian_lanes as gaussian_lanes
 from duelist.kernels.history import append_round as append_round
 from duelist.kernels.history import fade as fade
-from duelist.kernels.history import rehash as rehash
+from duelist.kernels.history import index_keys as index_keys
 from duelist.kernels.langevin import langevin_lanes as langevin_lanes
 from duelist.kernels.langevin import mala_lanes as mala_lanes
 from duelist.kernels.layers import layered_lanes as layered_lanes

@@ -223,24 +223,48 @@ def follow_duels(
 
 
 @entry
-def whiten_expansions(belief: Belief) -> int:
-    """Whiteners and modes of expansions of which the lower triangle is known; the upper one is filled.
+def factor_expansions(factor: FloatArray, hessian: FloatArray, precision: FloatArray) -> int:
+    """Fill factor (lanes, dim, dim) with those of expansions and the prior; of a Hessian the lower triangle is read.
 
     Returns -1, or the first lane whose curvature has no Cholesky factor.
     """
-    lanes, dim = belief.mode.shape
-    matrix, factor, work = np.empty((dim, dim)), np.empty((dim, dim)), np.empty((3, dim))
+    lanes, dim, _ = hessian.shape
+    matrix = np.empty((dim, dim))
     for lane in range(lanes):
         for i in range(dim):
             for j in range(i + 1):
-                matrix[i, j] = belief.hessian[lane, i, j]
-                belief.hessian[lane, j, i] = matrix[i, j]
-            matrix[i, i] += belief.precision[lane]
-        if not cholesky_into(factor, matrix):
+                matrix[i, j] = hessian[lane, i, j]
+            matrix[i, i] += precision[lane]
+        if not cholesky_into(factor[lane], matrix):
             return lane
-        invert_lower(belief.whitener[lane], factor)
-        _mode_of_expansion(belief, lane, work)
     return -1
+
+
+@entry
+def whiten_expansions(belief: Belief, factor: FloatArray, likelihood: Likelihood, rows: IntArray) -> None:
+    """Whiteners and modes of expansions of which the lower triangle is known; the upper one is filled.
+
+    factor (lanes, dim, dim) is without the duels of contrasts rows (lanes, n), which the expansions have; -1 says nothing.
+    """
+    lanes, dim = belief.mode.shape
+    z, work = np.empty(dim), np.empty((3, dim))
+    for lane in range(lanes):
+        for i in range(dim):
+            for j in range(i + 1):
+                belief.hessian[lane, j, i] = belief.hessian[lane, i, j]
+        invert_lower(belief.whitener[lane], factor[lane])
+        for k in range(rows.shape[1]):
+            p = rows[lane, k]
+            if p < 0:
+                continue
+            for i in range(dim):
+                z[i] = likelihood.contrasts[lane, i, p]
+            lose = lose_chance(dot(z, belief.reference[lane], dim))
+            root = math.sqrt(likelihood.eta[lane] * lose * (1.0 - lose))
+            for i in range(dim):
+                z[i] *= root
+            extend_whitener(belief.whitener[lane], z, work[1], work[2])
+        _mode_of_expansion(belief, lane, work)
 
 
 @entry

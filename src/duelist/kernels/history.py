@@ -7,7 +7,7 @@ from typing import NamedTuple
 from duelist.kernels.compile import entry, inner
 from duelist.typing import FloatArray, Int32Array, IntArray
 
-_EMPTY = -1
+NO_KEY = -1
 _NOTHING = 1e-100
 _ARM_BITS = 20  # up to a million arms per set, and 2^23 distinct sets
 
@@ -19,12 +19,12 @@ def pair_key(slot: int, low: int, high: int) -> int:
 
 
 @inner
-def find_place(table: IntArray, key: int) -> int:
-    """Where `key` is, or should go, in an open-addressing table whose size is a power of two."""
+def find_place(table: Int32Array, keys: IntArray, key: int) -> int:
+    """Where the row of `key` is, or should go, in an open-addressing table whose size is a power of two."""
     mask = table.shape[0] - 1
     # Fibonacci hashing: the high bits of the product are well mixed even for consecutive keys.
     place = ((key * 0x9E3779B97F4A7C15) >> 32) & mask
-    while table[place] != _EMPTY and table[place] != key:
+    while table[place] != 0 and keys[table[place] - 1] != key:
         place = (place + 1) & mask
     return int(place)
 
@@ -44,8 +44,8 @@ class RoundOfDuels(NamedTuple):
 class CountedContrasts(NamedTuple):
     """Distinct contrasts with their counts, and the tables that find the row of a pair. A group is a layer of a lane."""
 
-    table: IntArray  # (groups, size) keys of pairs, open addressing
-    table_rows: Int32Array  # (groups, size) their rows
+    table: Int32Array  # (groups, size) rows of pairs, counted from 1, by open addressing; 0 where there is none
+    keys: IntArray  # (groups, capacity) the pair of each row; NO_KEY where its arms have no rows
     contrasts: FloatArray  # (groups, dim, capacity)
     totals: FloatArray  # (groups, capacity)
     losses: FloatArray  # (groups, capacity)
@@ -81,17 +81,16 @@ def append_round(
             low, high = high, low
             lost = 1.0 - lost
             upper, lower = 1, 0
-        row = n_rows[group]
+        row, key = n_rows[group], NO_KEY
         if low >= 0:
             key = pair_key(duels.slot, low, high)
-            place = find_place(counted.table[group], key)
-            if counted.table[group, place] == key:
-                row = counted.table_rows[group, place]
-            else:
-                counted.table[group, place] = key
-                counted.table_rows[group, place] = row
+            place = find_place(counted.table[group], counted.keys[group], key)
+            if counted.table[group, place] == 0:
+                counted.table[group, place] = row + 1
+            row = counted.table[group, place] - 1
         if row == n_rows[group]:
             n_rows[group] += 1
+            counted.keys[group, row] = key
             for i in range(dim):
                 counted.contrasts[group, i, row] = features[lane, upper, i] - features[lane, lower, i]
         counted.totals[group, row] += weight
@@ -109,24 +108,18 @@ def fade(counts: FloatArray, factor: float) -> None:
 
 @entry
 def index_rounds(counted: CountedContrasts, slots: IntArray, first: Int32Array, second: Int32Array, rows: Int32Array) -> None:
-    """Fill the empty tables from slots (rounds,), arms (rounds, lanes) and the rows (rounds, lanes) of their contrasts."""
+    """Fill the keys from slots (rounds,), arms (rounds, lanes) and the rows (rounds, lanes) of their contrasts."""
     for t in range(rows.shape[0]):
         for lane in range(rows.shape[1]):
             low, high = min(first[t, lane], second[t, lane]), max(first[t, lane], second[t, lane])
-            if rows[t, lane] >= 0 and low >= 0:
-                key = pair_key(slots[t], low, high)
-                place = find_place(counted.table[lane], key)
-                counted.table[lane, place] = key
-                counted.table_rows[lane, place] = rows[t, lane]
+            if rows[t, lane] >= 0:
+                counted.keys[lane, rows[t, lane]] = pair_key(slots[t], low, high) if low >= 0 else NO_KEY
 
 
 @entry
-def rehash(old_table: IntArray, old_rows: Int32Array, table: IntArray, table_rows: Int32Array) -> None:
-    """Move every key of every lane into a larger table."""
-    for lane in range(table.shape[0]):
-        for i in range(old_table.shape[1]):
-            key = old_table[lane, i]
-            if key != _EMPTY:
-                place = find_place(table[lane], key)
-                table[lane, place] = key
-                table_rows[lane, place] = old_rows[lane, i]
+def index_keys(table: Int32Array, keys: IntArray, begin: IntArray, end: IntArray) -> None:
+    """Enter the rows from `begin` (groups,) to `end` (groups,) of every group into its table."""
+    for group in range(table.shape[0]):
+        for row in range(begin[group], end[group]):
+            if keys[group, row] != NO_KEY:
+                table[group, find_place(table[group], keys[group], keys[group, row])] = row + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -50,12 +51,27 @@ def from_blob(rows: list[int], actions: ActionSet, blob: bytes) -> Parts:
     return Parts(np.array(rows), actions.features[0, rows], note)
 
 
-def pack_parts(parts: Parts) -> bytes:
-    """What was shown in few bytes; of features that are zero in most places, only the others."""
-    numbers = np.ascontiguousarray(parts.features).reshape(-1)
+def pack_features(features: FloatArray) -> tuple[bool, bytes]:
+    """Features in few bytes: of those that are zero in most places, only the others; and whether they are such."""
+    numbers = np.ascontiguousarray(features).reshape(-1)
     used = numbers.view(np.uint64) != 0  # by bits, so that -0.0 comes back as it was
     sparse = 2 * np.count_nonzero(used) < used.size
-    content = np.packbits(used).tobytes() + numbers[used].tobytes() if sparse else numbers.tobytes()
+    return sparse, np.packbits(used).tobytes() + numbers[used].tobytes() if sparse else numbers.tobytes()
+
+
+def unpack_features(data: bytes, shape: tuple[int, ...], sparse: bool, place: int = 0) -> FloatArray:
+    """The inverse of `pack_features`, from a place in the bytes on."""
+    size = math.prod(shape)
+    if not sparse:
+        return np.frombuffer(data, np.float64, size, place).copy().reshape(shape)
+    mask, numbers = np.frombuffer(data, np.uint8, -(-size // 8), place), np.zeros(size)
+    numbers[np.unpackbits(mask, count=size).view(np.bool_)] = np.frombuffer(data, np.float64, -1, place + len(mask))
+    return numbers.reshape(shape)
+
+
+def pack_parts(parts: Parts) -> bytes:
+    """What was shown in few bytes."""
+    sparse, content = pack_features(parts.features)
     note = b"" if parts.note is None else parts.note.tobytes()
     length = _NO_NOTE if parts.note is None else len(parts.note)
     return _PACKED.pack(*parts.features.shape, length, sparse) + parts.rows.astype(np.int64).tobytes() + note + content
@@ -64,18 +80,12 @@ def pack_parts(parts: Parts) -> bytes:
 def unpack_parts(data: bytes) -> Parts:
     """The inverse of `pack_parts`."""
     choices, dim, length, sparse = _PACKED.unpack_from(data)
-    place, size = _PACKED.size, choices * dim
+    place = _PACKED.size
     rows = np.frombuffer(data, np.int64, choices, place).copy()
     place += rows.nbytes
     note = None if length == _NO_NOTE else np.frombuffer(data, np.float64, length, place).copy()
     place += 8 * max(length, 0)
-    if sparse:
-        mask = np.frombuffer(data, np.uint8, -(-size // 8), place)
-        numbers = np.zeros(size)
-        numbers[np.unpackbits(mask, count=size).view(np.bool_)] = np.frombuffer(data, np.float64, -1, place + len(mask))
-    else:
-        numbers = np.frombuffer(data, np.float64, size, place).copy()
-    return Parts(rows, numbers.reshape(choices, dim), note)
+    return Parts(rows, unpack_features(data, (choices, dim), sparse, place), note)
 
 
 def stand_in(features: FloatArray, digest: bytes) -> FiniteActions:

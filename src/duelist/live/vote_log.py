@@ -7,7 +7,7 @@ has its events for that, and needs no log.
 
 What it costs: for a question both feature vectors, 16 dim bytes, or 8 per number that is not zero where most are, and some 300
 bytes beside; and each distinct set that the policy reads again (`Policy.keeps_sets` for answered questions,
-`Policy.follows_sets` for all), 16 dim n_arms bytes.
+`Policy.follows_sets` for all) in the same way, 8 dim n_arms bytes at most.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from duelist.live.pending import (
     DIGEST_BYTES,
     Parts,
     load_pending,
+    pack_features,
     pack_parts,
     pair_alone,
     save_pending,
     stand_in,
+    unpack_features,
     unpack_parts,
 )
 from duelist.live.votes import Votes, learn_votes
@@ -113,6 +115,40 @@ class _Asks(Mapping[int, _Asked]):
         return len(self._packed)
 
 
+class _Sets(Mapping[bytes, ActionSet]):
+    """Action sets by digest, in few bytes each."""
+
+    def __init__(self) -> None:
+        self._packed: dict[bytes, tuple[tuple[int, ...], bool, bytes]] = {}
+        self._others: dict[bytes, ActionSet] = {}
+
+    def add(self, actions: ActionSet) -> None:
+        """Keep a set, if it is not kept already."""
+        digest = actions.digest
+        if digest in self:
+            return
+        if type(actions) is FiniteActions:
+            self._packed[digest] = (actions.features.shape[1:], *pack_features(actions.features))
+        else:
+            self._others[digest] = actions
+
+    def __contains__(self, digest: object) -> bool:
+        return digest in self._packed or digest in self._others
+
+    def __getitem__(self, digest: bytes) -> ActionSet:
+        if digest in self._others:
+            return self._others[digest]
+        shape, sparse, content = self._packed[digest]
+        return FiniteActions(unpack_features(content, shape, sparse))
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._packed
+        yield from self._others
+
+    def __len__(self) -> int:
+        return len(self._packed) + len(self._others)
+
+
 class _Answered(Protocol):
     """What the log needs to know of its agent."""
 
@@ -131,7 +167,7 @@ class VoteLog:
         # 2 n: duel n was asked; 2 n + 1: it was answered; -1 - i: the votes `imports[i]` came.
         self.order = array("q")
         self.asked = _Asks()
-        self.sets: dict[bytes, ActionSet] = {}
+        self.sets = _Sets()
         self.imports: list[Votes] = []
         self.voters: dict[int, str] = {}
         self.times: dict[int, float] = {}
@@ -141,13 +177,13 @@ class VoteLog:
         small = actions.digest if isinstance(actions, FiniteActions) else actions
         self.asked[number] = _Asked(parts, small)
         if self.follows_sets and isinstance(actions, FiniteActions):
-            self.sets.setdefault(actions.digest, actions)
+            self.sets.add(actions)
         self.order.append(2 * number)
 
     def tell(self, number: int, actions: ActionSet | bytes, voter: str | None, time: float | None) -> None:
         """A duel was answered."""
         if self.keeps_sets and isinstance(actions, FiniteActions):
-            self.sets.setdefault(actions.digest, actions)
+            self.sets.add(actions)
         if voter is not None:
             self.voters[number] = voter
         if time is not None:
@@ -192,7 +228,7 @@ class VoteLog:
             log.order.append(code)
             actions = self.asked[number].actions
             if isinstance(actions, bytes) and actions in self.sets and (self.follows_sets or code % 2):
-                log.sets.setdefault(actions, self.sets[actions])
+                log.sets.add(self.sets[actions])
         left_over = set(gone)
         log.voters = {number: voter for number, voter in self.voters.items() if number not in left_over}
         log.times = {number: time for number, time in self.times.items() if number not in left_over}
@@ -232,7 +268,9 @@ class VoteLog:
         self.asked = _Asks()
         for number, asked in load_pending(saved["asked"]).items():
             self.asked[number] = _Asked(*asked)
-        self.sets = {actions.digest: actions for actions in saved["sets"]}
+        self.sets = _Sets()
+        for actions in saved["sets"]:
+            self.sets.add(actions)
         self.imports = [Votes(**votes) for votes in saved["imports"]]
         self.voters = dict(zip(saved["voted"].tolist(), saved["voters"].tolist(), strict=True))
         self.times = dict(zip(saved["timed"].tolist(), saved["times"].tolist(), strict=True))

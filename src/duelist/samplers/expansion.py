@@ -8,7 +8,8 @@ quadratic up to terms of order 1/sqrt(t). So beyond a stated number of distinct 
 slope g and Hessian H at the reference r, the mode. A step of a chain then costs O(dim^2) whatever t is. A new duel adds its
 own slope and curvature at r, O(dim^2), and the inverse Cholesky factor and the mode follow. r moves to the new mode whenever
 the number of duels has grown by a twentieth. That takes a pass over all contrasts, which is made in parts: a few dozen with
-every new duel. So no round is slow, however long the history is.
+every new duel. So no round is slow, however long the history is. In very large dimensions the factor of the new Hessian and the
+inverse of that factor take a duel each.
 
 In large dimensions the mode and its curvature follow every duel in this way from the first one on, also while all contrasts
 are still read one by one: a factor from scratch takes O(dim^3). Before the first pass is through, each duel moves the Gaussian
@@ -29,6 +30,7 @@ from duelist.kernels.gaussian import (
     expand_lanes,
     extend_by_newest,
     extend_lanes,
+    factor_expansions,
     follow_duels,
     whiten_expansions,
 )
@@ -49,15 +51,17 @@ from duelist.typing import FloatArray, IntArray
 _GROWTH = 20  # a new reference when the number of duels has grown by a twentieth
 _ROWS_PER_DUEL = 32  # of a pass: it is through when the history has grown by a thirty-second
 _SHORT = 1024  # duels up to which a pass is made at once in small dimensions: it takes a millisecond or two
+_SLOW = 512  # dimension from which on a factor and its inverse are not both worked out with one duel: 30 ms each at 1,536
 _FEW = 64  # duels that may be taken in one by one, however few were known
 
 
-def _upgrade(version: int, fields: Fields) -> Fields:  # noqa: ARG001 - there is one older version
-    """Version 1 moved its reference at once."""
-    return {**fields, **_no_pass(*fields["reference"].shape)}
+def _upgrade(version: int, fields: Fields) -> Fields:
+    """Version 1 moved its reference at once, and 2 had the factor of a pass as soon as it was through."""
+    nothing = _no_pass(*fields["reference"].shape)
+    return {**fields, **nothing} if version == 1 else {**fields, "next_factor": nothing["next_factor"]}
 
 
-@stored("expansion", version=2, upgrade=_upgrade)
+@stored("expansion", version=3, upgrade=_upgrade)
 class Expansion(NamedTuple):
     """An expansion of the tempered likelihood, without the prior.
 
@@ -73,6 +77,7 @@ class Expansion(NamedTuple):
         next_hessian: (lanes, dim, dim), or (lanes, 0, 0) while there is no pass.
         next_rows: (lanes,) contrasts that the pass has read.
         next_centred: number of duels when the pass began.
+        next_factor: (lanes, dim, dim) Cholesky factor of its curvature before the newest duel, or (lanes, 0, 0).
     """
 
     reference: FloatArray
@@ -86,6 +91,7 @@ class Expansion(NamedTuple):
     next_hessian: FloatArray
     next_rows: IntArray
     next_centred: int
+    next_factor: FloatArray
 
 
 def no_expansion(lanes: int, dim: int) -> Expansion:
@@ -97,7 +103,7 @@ def no_expansion(lanes: int, dim: int) -> Expansion:
 def _no_pass(lanes: int, dim: int) -> dict[str, Any]:
     zeros, nothing = np.zeros((lanes, dim)), np.zeros((lanes, 0, 0))
     pass_ = {"next_reference": zeros, "next_slope": zeros, "next_hessian": nothing}
-    return {**pass_, "next_rows": np.zeros(lanes, dtype=np.int64), "next_centred": -1}
+    return {**pass_, "next_rows": np.zeros(lanes, dtype=np.int64), "next_centred": -1, "next_factor": nothing}
 
 
 def extend_expansion(expansion: Expansion, curvature: Curvature, potential: LinearPotential) -> Expansion:
@@ -229,7 +235,7 @@ def follow(curvature: Curvature, expansion: Expansion, duels: Following) -> tupl
     coming = Pass(expansion.next_reference, expansion.next_slope, expansion.next_hessian, expansion.next_rows)
     follow_duels(belief, coming, likelihood, rows, lost, _ROWS_PER_DUEL * rows.shape[1])
     if expansion.next_centred >= 0 and (expansion.next_rows == likelihood.n_rows).all():
-        return _end_pass(curvature, expansion, duels)
+        return _end_pass(curvature, expansion, duels, rows)
     return curvature, expansion
 
 
@@ -287,9 +293,21 @@ def _begin_pass(expansion: Expansion, curvature: Curvature) -> Expansion:
     )
 
 
-def _end_pass(curvature: Curvature, expansion: Expansion, duels: Following) -> tuple[Curvature, Expansion]:
-    """The expansion of the pass that is through, with its mode and curvature."""
+def _end_pass(curvature: Curvature, expansion: Expansion, duels: Following, rows: IntArray) -> tuple[Curvature, Expansion]:
+    """The expansion of the pass that is through, with its mode and curvature; in very large dimensions its factor first.
+
+    rows (lanes, n) are the duels that came since the factor was worked out, if it was.
+    """
     lanes, dim = curvature.mode.shape
+    factor = expansion.next_factor
+    if factor.shape[1] == 0:
+        factor = np.empty((lanes, dim, dim))
+        bad_lane = factor_expansions(factor, expansion.next_hessian, duels.precision)
+        if bad_lane >= 0:
+            raise curvature_error(bad_lane)
+        if dim >= _SLOW:
+            return curvature, expansion._replace(next_factor=factor)
+        rows = rows[:, :0]
     renewed = expansion._replace(
         reference=expansion.next_reference,
         slope=expansion.next_slope,
@@ -297,9 +315,7 @@ def _end_pass(curvature: Curvature, expansion: Expansion, duels: Following) -> t
         centred=expansion.next_centred,
         **_no_pass(lanes, dim),
     )
-    bad_lane = whiten_expansions(_belief(curvature, renewed, duels, held=True))
-    if bad_lane >= 0:
-        raise curvature_error(bad_lane)
+    whiten_expansions(_belief(curvature, renewed, duels, held=True), factor, duels.likelihood, np.ascontiguousarray(rows))
     return curvature, renewed
 
 

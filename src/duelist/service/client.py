@@ -98,6 +98,7 @@ class Client:
         seed: int = 0,
         undo_seconds: float | None = None,
         ties: Literal["half", "ignored"] = "half",
+        exploration: float = 0.0,
     ) -> str:
         """Create an arena and return its id. An item is its text, or a mapping with name, content, format, id, features."""
         body: dict[str, Any] = {
@@ -107,6 +108,7 @@ class Client:
             "policy": {"name": policy, "settings": dict(settings or {})},
             "seed": seed,
             "ties": ties,
+            "exploration": exploration,
         }
         optional = {"id": arena, "question": question, "dim": dim, "embedder": embedder, "undo_seconds": undo_seconds}
         body.update({key: value for key, value in optional.items() if value is not None})

@@ -66,6 +66,7 @@ class ArenaSummary(NamedTuple):
     asks: int
     votes: int
     ties: TieKind
+    exploration: float
     undo_seconds: float
     seed: int
 
@@ -160,6 +161,7 @@ class Arena:
             asks=len(self.log),
             votes=self.n_votes,
             ties=spec.ties,
+            exploration=spec.exploration,
             undo_seconds=spec.undo_ms / 1000,
             seed=spec.seed,
         )

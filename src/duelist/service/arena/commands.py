@@ -118,6 +118,10 @@ class Ask:
                 "explored": learner.explored(proposal, offer),
                 "drawn": learner.lane.drawn_utilities(proposal).tolist(),
             }
+        if proposal.exploration:
+            body["exploration"] = proposal.exploration
+            if proposal.proposed is not None:
+                body["proposed"] = [members[proposal.proposed.first[0]], members[proposal.proposed.second[0]]]
         if self.request:
             body["request"] = self.request
         if self.voter:

@@ -210,10 +210,13 @@ class Learner:
         """The pair to show next, within limits if there are any. Changes nothing until `commit`."""
         try:
             if self.open:
-                return self.lane.propose_distinct(offer.actions, self._pending(), limits)
-            return self.lane.propose_distinct(offer.actions, limits=limits)
+                proposal = self.lane.propose_distinct(offer.actions, self._pending(), limits)
+            else:
+                proposal = self.lane.propose_distinct(offer.actions, limits=limits)
         except NonFiniteError as error:
             raise self._cannot_choose(error) from error
+        share = self._spec.exploration
+        return self.lane.explore(proposal, share, self.asks) if share else proposal
 
     def _cannot_choose(self, error: NonFiniteError) -> ConflictError:
         return ConflictError(f"{self._spec.policy['kind']} cannot choose with these features and settings: {error}")
@@ -276,7 +279,9 @@ class Learner:
         return self.request_features.members.get(decision.number, ())
 
     def probability(self, proposal: Proposal[Duels]) -> float | None:
-        """Estimated probability of the unordered pair; None where unknown."""
+        """Probability of the unordered pair: exact with exploration, else as the policy estimates it; None where unknown."""
+        if proposal.exploration:
+            return self.lane.propensity(proposal)
         if self._may_repeat or proposal.intervened:
             return None
         both = self.lane.policy.unordered_probability(proposal.state, proposal.actions, proposal.shown)[0]

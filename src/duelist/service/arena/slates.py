@@ -38,6 +38,8 @@ class SlateLearner(Learner):
         self.choices = policy.choices
         if self._may_repeat:
             raise RefusedError('people would be shown an item beside itself with same_arm="allow". Leave it out.')
+        if spec.exploration:
+            raise RefusedError(f"exploration is for pairs; got {spec.exploration:g} for an arena of slates. Leave it out.")
 
     def new_lane(self, *, dim: int, generation: int) -> Any:
         """A lane of slates that has learnt nothing yet."""

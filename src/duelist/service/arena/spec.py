@@ -32,6 +32,8 @@ class ArenaSpec:
         ties: "half" where a tie is learnt, as half a win each way or as the policy's model of ties says, "ignored" where it is
             only counted. Arenas from before
             this choice existed have no such setting and ignore ties, as they always did.
+        exploration: probability with which any two items are shown instead of the policy's pair, so that every pair has a known
+            probability.
     """
 
     id: str
@@ -45,6 +47,7 @@ class ArenaSpec:
     undo_ms: int
     version: str
     ties: TieKind = "ignored"
+    exploration: float = 0.0
 
     @property
     def learnt_outcomes(self) -> tuple[Outcome, ...]:

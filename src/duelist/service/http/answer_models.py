@@ -61,6 +61,7 @@ class ArenaInfo(Answer):
     asks: Whole
     votes: Whole = Field(description="Answers other than skips; imported ones included.")
     ties: TieKind
+    exploration: Share = Field(description="Probability with which any two items are shown instead of the policy's pair.")
     undo_seconds: float
     seed: Whole
 
@@ -87,7 +88,9 @@ class AskInfo(Answer):
     left: Candidate | None = Field(description="Null for a slate.")
     right: Candidate | None
     candidates: list[Candidate] | None = Field(default=None, description="The slate, in arenas that show more than two.")
-    probability: Share | None = Field(description="Estimated probability with which the policy chose this pair.")
+    probability: Share | None = Field(
+        description="Probability of this pair in either order: exact with exploration, else the policy's estimate."
+    )
     outcome: Said | None = Field(description="The answer, where there is one.")
     ranking: list[str] | None = Field(default=None, description="Of a slate: the items that the answer names, best first.")
     asked_at: Whole = Field(description="Milliseconds since 1970, UTC.")

@@ -82,6 +82,11 @@ class NewArena(Request):
         description="half: a tie is learnt as half a win each way, or as the policy's model of ties says. ignored: ties are "
         "counted and teach nothing.",
     )
+    exploration: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.0,
+        description="Probability with which any two items are shown instead of the policy's pair. That of every pair is then "
+        "known exactly, whatever the policy. For pairs only.",
+    )
     undo_seconds: Annotated[float, Field(ge=0, le=3600)] = Field(
         default=10.0, description="How long a named voter may take an answer back. It is learnt when that time is over."
     )

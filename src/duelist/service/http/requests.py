@@ -50,6 +50,7 @@ def spec_of(request: NewArena, embedders: dict[str, Embedder]) -> ArenaSpec:
         undo_ms=round(1000 * request.undo_seconds),
         version=__version__,
         ties=request.ties,
+        exploration=request.exploration,
     )
 
 
