@@ -304,7 +304,12 @@ class MatrixPolicy(Policy[MatrixState]):
 
 
 def noted_arm(duel: Update) -> IntArray:
-    """(lanes,) the place that a rule noted when it picked the pair; -1 where the duel was not its own."""
+    """(lanes,) the arm of the pair that a rule noted when it picked it; -1 where the duel was not its own.
+
+    A note is the place of the arm in the state that chose. One that was built again without some votes may have the arm in
+    another place; it is then the first of the two, which is the order in which rules pick.
+    """
     if duel.note is None:
         return np.full(len(duel.first), int(_NO_NOTE))
-    return np.asarray(duel.note[:, 0].astype(np.int64))
+    note = duel.note[:, 0]
+    return np.where(note < 0.0, int(_NO_NOTE), np.where(note == duel.second, duel.second, duel.first))

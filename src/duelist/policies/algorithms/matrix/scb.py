@@ -164,7 +164,8 @@ class SCB(MatrixPolicy):
 
     def _level(self, rounds: int, step: int, arms: IntArray) -> FloatArray:
         """(lanes,) scale (log(4 rounds K) + 2 max(1, log log step))."""
-        return np.asarray(self.scale * (np.log(4.0 * rounds * arms) + 2.0 * max(1.0, math.log(max(1.0, math.log(step))))))
+        steps = 2.0 * max(1.0, math.log(max(1.0, math.log(step))))
+        return np.asarray(self.scale * (np.log(4.0 * rounds * np.maximum(arms, 1)) + steps))
 
     def _left(self, memory: SCBMemory, field: Field) -> BoolArray:
         """(lanes, K) the arms on offer that are left; all on offer where none is."""
