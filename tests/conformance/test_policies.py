@@ -17,6 +17,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.history.duels import Duels, duels_between
+from duelist.policies.parts.matrix_policy import MatrixPolicy
 from duelist.policies.registry import duel_policies
 from duelist.testing import SEED, Step, play_rounds, policy_checks
 from duelist.typing import FloatArray, IntArray
@@ -25,11 +26,14 @@ from tests.conformance.rows import ROWS, Row, is_installed
 
 def table(rows: list[Row]) -> pytest.MarkDecorator:
     missing = {row.name: f"needs the extra {row.policy.extra!r}" for row in rows if not is_installed(row.policy)}
-    marked = [
-        pytest.param(row, marks=pytest.mark.skip(reason=missing[row.name]) if row.name in missing else (), id=row.name)
-        for row in rows
-    ]
-    return pytest.mark.parametrize("row", marked)
+
+    def marks(row: Row) -> Any:
+        if row.name in missing:
+            return pytest.mark.skip(reason=missing[row.name])
+        # Rules without features share nearly everything: one of them is enough for the inner loop.
+        return pytest.mark.slow if isinstance(row.policy, MatrixPolicy) and row.name != "RUCB" else ()
+
+    return pytest.mark.parametrize("row", [pytest.param(row, marks=marks(row), id=row.name) for row in rows])
 
 
 every_policy = table(ROWS)

@@ -92,6 +92,7 @@ def _one_more(dim: int) -> tuple[Any, Duels, Any]:
     return actions, Duels(np.array([0]), np.array([1]), actions.features), np.array([-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [FGTS(exact_rounds=64), CoLSTIM()], ids=repr)
 def test_restarts_from_snapshots_in_pieces_go_on_bit_for_bit(policy: Any, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"dim": 4, "seed": 0, "snapshot_every": 100}

@@ -105,6 +105,7 @@ def test_parts_that_borrow_arrays_call_no_part_that_makes_them() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in ROWS if row.learns and not row.compiled_by_jax], ids=lambda row: row.name)
 def test_kernels_give_back_every_array_they_make_and_no_other(row: Row) -> None:
     environment = duelist.LinearDuels(dim=3, arms=4)

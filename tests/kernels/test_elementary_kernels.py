@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from scipy.optimize import brentq
 
 from duelist.kernels.logistic import exp_of_negative, log1p_of_fraction, solve_logit
@@ -58,6 +59,7 @@ def test_log1p_agrees_with_numpy_to_four_units_in_the_last_place_on_the_unit_int
     np.testing.assert_allclose(out, np.log1p(e), rtol=4 * LAST_PLACE, atol=0.0)
 
 
+@pytest.mark.slow
 def test_the_logit_of_a_gaussian_and_one_duel_is_found_however_wide_the_gaussian() -> None:
     """Newton's method alone jumps from one end of a wide bracket to the other and back, and learns nothing from a surprise."""
     for start in (-30.0, -3.0, 0.0, 8.0, 30.0):

@@ -57,6 +57,7 @@ def act(agent: Agent, t: int) -> None:
         agent.skip(dice.choice(pending))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [*pair_policies(), FGTS(sampler="online"), FGTS(exact_rounds=32)], ids=repr)
 def test_a_snapshot_that_is_made_in_steps_is_of_the_moment_at_which_it_began(policy: Any, journal: MemoryJournal) -> None:
     """However much the agent learns between two steps. The oracle is the snapshot made at once."""

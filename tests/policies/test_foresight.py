@@ -187,6 +187,7 @@ def test_scales_are_weighted_by_their_laplace_evidence() -> None:
     np.testing.assert_allclose(state.scales.theta[0], fits, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [150, 300])  # with all curvatures renewed at once, and one after the other
 def test_in_large_dimensions_the_scales_that_count_follow_the_duels(rounds: int) -> None:
     """Between two renewals fits are exact; the curvature, and with it the evidence, has weights of a twentieth before."""

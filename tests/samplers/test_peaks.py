@@ -150,6 +150,7 @@ def test_jumps_leave_exact_draws_exact() -> None:
     assert p_values(history, position[:, 0], rng).min() > ALARM / 4
 
 
+@pytest.mark.slow
 def test_jumps_alone_bring_chains_to_the_law_from_one_peak() -> None:
     history, rng = two_sided(), np.random.default_rng(2)
     position = np.zeros((LANES, 2, 2))

@@ -39,6 +39,7 @@ def moments_on_a_grid(eta: float, mu: float, dim: int) -> tuple[FloatArray, Floa
     return mean, np.einsum("n,ni,nj->ij", weight, theta - mean, theta - mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "eta", "mu", "dim"),
     [

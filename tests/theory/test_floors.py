@@ -201,6 +201,7 @@ def test_the_curve_ends_at_the_value_and_holds_the_floors_of_fewer_rounds() -> N
     assert "sampled bound" in str(long)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [duelist.Foresight(), duelist.FGTS()], ids=["Foresight", "FGTS"])
 def test_policies_stay_above_the_floor(policy: duelist.policies.Policy[Any]) -> None:
     rounds, trials = 150, 100

@@ -83,6 +83,7 @@ def test_every_pair_is_that_of_the_plain_loop(arms: int, seed: int) -> None:
     np.testing.assert_array_equal(state.memory.sizes, state.memory.rivals.sum(axis=2))
 
 
+@pytest.mark.slow
 def test_the_hypotheses_of_long_runs_are_used() -> None:
     """A matrix without a Condorcet winner: every losing arm ends with as many rivals as refute it."""
     env = MatrixDuels.random(5, seed=3)

@@ -71,6 +71,7 @@ def divergence(theta: float) -> float:
     return theta * math.log(2.0 * theta) + (1.0 - theta) * math.log(2.0 * (1.0 - theta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [2, 6])
 def test_every_pair_is_that_of_the_plain_loop(arms: int) -> None:
     play_beside(DoubleTS(), SlowDoubleTS, arms=arms, rounds=250, lanes=2)

@@ -89,6 +89,7 @@ def test_nobody_is_shown_one_thing_twice_and_people_asked_at_once_get_different_
     assert np.mean(pairs[:20]) > 1.5 or name in ("RMED2F", "SCB")
 
 
+@pytest.mark.slow
 @every_rule
 def test_the_arm_that_wins_is_recommended(name: str) -> None:
     env = MatrixDuels.bradley_terry([0.0, 3.0, 0.8, -1.0])
