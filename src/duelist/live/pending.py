@@ -13,6 +13,7 @@ from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import SavedStateError
 from duelist.typing import FloatArray, IntArray
 
+_WORTH_PACKING = 128  # numbers, below which looking for zeros takes longer than the memory is worth
 _NO_NOTE = -1
 _NO_SET = -1
 DIGEST_BYTES = 16
@@ -53,6 +54,8 @@ def from_blob(rows: list[int], actions: ActionSet, blob: bytes) -> Parts:
 
 def pack_features(features: FloatArray) -> tuple[bool, bytes]:
     """Features in few bytes: of those that are zero in most places, only the others; and whether they are such."""
+    if features.size < _WORTH_PACKING:
+        return False, features.tobytes()
     numbers = np.ascontiguousarray(features).reshape(-1)
     used = numbers.view(np.uint64) != 0  # by bits, so that -0.0 comes back as it was
     sparse = 2 * np.count_nonzero(used) < used.size
