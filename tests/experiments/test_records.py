@@ -14,8 +14,9 @@ from scipy import stats
 
 import duelist
 from duelist.core.errors import InvalidInputError, SavedStateError
+from duelist.environments.tables import make_frame
 from duelist.experiments import COLUMNS, Comparison, Described, Run, load_spec, run_spec, summary
-from duelist.experiments.records import latex_table, make_frame
+from duelist.experiments.records import latex_table
 from duelist.kernels.compile import CompileClock, compile_clock
 
 pandas = pytest.importorskip("pandas")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,12 +14,11 @@ import numpy.typing as npt
 from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.datasets.replay import LoggedDuels
-from duelist.environments.tables import Column
+from duelist.environments.tables import Backend, Column, make_frame
 from duelist.environments.votes import MOST_ITEMS, VoteDuels
 from duelist.typing import FloatArray, IntArray
 
 NOBODY = -1  # in `chosen`: a tie; in `shown`: no further option
-_BACKENDS = ("pandas", "polars")
 _ENOUGH_VOTES = 10  # per item, below which a utility of its own would be noise
 
 
@@ -320,7 +317,7 @@ class Comparisons:
             lines.append(f"context: {', '.join(self.context)}")
         return "\n".join(lines)
 
-    def to_frame(self, backend: Literal["pandas", "polars"] | None = None) -> Any:
+    def to_frame(self, backend: Backend | None = None) -> Any:
         """One row per comparison, as a frame of pandas or polars, whichever is installed.
 
         Columns: `first`, `second` and `outcome` for pairs, `option1`, ... and `chosen` for more; `voter`, `time`, `strength`
@@ -334,13 +331,7 @@ class Comparisons:
             table = {f"option{place + 1}": names[self.shown[:, place]] for place in range(self.most_options)}
             won = self.shown[np.arange(len(self)), self.chosen]
             table["chosen"] = names[np.where(self.chosen >= 0, won, NOBODY)]
-        if backend is not None:
-            one_of("backend", backend, _BACKENDS)
-        wanted = _BACKENDS if backend is None else (backend,)
-        there = next((name for name in wanted if importlib.util.find_spec(name) is not None), None)
-        if there is None:
-            raise InvalidInputError(f"a frame needs {' or '.join(wanted)}. Run: pip install 'duelist[data]'")
-        return importlib.import_module(there).DataFrame({**table, **self._columns()})
+        return make_frame({**table, **self._columns()}, backend)
 
 
 def standardize(numbers: FloatArray) -> FloatArray:

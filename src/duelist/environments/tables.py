@@ -1,4 +1,4 @@
-"""Data from outside: arrays, lists, frames of pandas or polars, and files that hold the same.
+"""Data from outside and to it: arrays, lists, frames of pandas or polars, and files that hold the same.
 
 What names a file stays the name of a file in the recipe, so that a spec can write it down.
 """
@@ -6,15 +6,17 @@ What names a file stays the name of a file in the recipe, so that a spec can wri
 from __future__ import annotations
 
 import csv
+import importlib
+import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from duelist.core.checks import finite_array
-from duelist.core.errors import InvalidInputError
+from duelist.core.checks import finite_array, one_of
+from duelist.core.errors import DuelistError, InvalidInputError
 from duelist.typing import FloatArray
 
 Column = npt.NDArray[Any]
@@ -22,6 +24,12 @@ Column = npt.NDArray[Any]
 Table = str | FloatArray | Sequence[Sequence[float]]
 # A frame, a mapping of columns, or the path of a .csv or .parquet file.
 Frame = Any
+Backend = Literal["pandas", "polars"]
+_BACKENDS = ("pandas", "polars")
+
+
+class MissingFramesError(DuelistError, ImportError):
+    """A data frame was asked for, and neither pandas nor polars is installed."""
 
 
 def read_array(name: str, value: Any, expected: str, *ndims: int) -> FloatArray:
@@ -123,3 +131,16 @@ def _numbers(name: str, columns: dict[str, Column]) -> FloatArray:
     if text:
         raise InvalidInputError(f"{name} must be numbers only; the column {text[0]!r} is not.")
     return np.stack([np.asarray(column, dtype=np.float64) for column in columns.values()], axis=1)
+
+
+def make_frame(columns: Mapping[str, Any], backend: Backend | None = None) -> Any:
+    """Columns as a data frame of pandas or polars, whichever is installed; pandas where both are."""
+    if backend is not None:
+        one_of("backend", backend, _BACKENDS)
+    wanted = _BACKENDS if backend is None else (backend,)
+    found = next((name for name in wanted if importlib.util.find_spec(name) is not None), None)
+    if found is None:
+        raise MissingFramesError(
+            f'a data frame needs {" or ".join(wanted)}, which is not installed. Run: pip install "duelist[data]"'
+        )
+    return importlib.import_module(found).DataFrame(dict(columns))

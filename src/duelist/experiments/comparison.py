@@ -10,16 +10,8 @@ from typing import Any
 from duelist.core.checks import one_of
 from duelist.core.errors import InvalidInputError
 from duelist.environments.base import Environment
-from duelist.experiments.records import (
-    Backend,
-    curve_columns,
-    join_columns,
-    latex_table,
-    load_runs,
-    make_frame,
-    run_columns,
-    save_runs,
-)
+from duelist.environments.tables import Backend, make_frame
+from duelist.experiments.records import curve_columns, join_columns, latex_table, load_runs, run_columns, save_runs
 from duelist.experiments.run import Run, drawing_room
 from duelist.experiments.simulation import simulate
 from duelist.experiments.statistics import BandKind, Difference, Summary, paired_difference

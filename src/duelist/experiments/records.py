@@ -6,17 +6,15 @@ different places can be put below each other.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from duelist.core.checks import one_of, whole_number
-from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
+from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.core.files import read_whole, write_whole
 from duelist.core.lanes import select_lanes
 from duelist.core.serialize import from_bytes, to_bytes
@@ -49,9 +47,7 @@ COLUMNS: dict[str, str] = {
     "policy_*": "every parameter of the policy, defaults included",
     "info_*": "what the policy reports of itself at the end",
 }
-Backend = Literal["pandas", "polars"]
 RunType = TypeVar("RunType", bound=Any)
-_BACKENDS = ("pandas", "polars")
 _FILE = "duelist runs"
 
 
@@ -61,10 +57,6 @@ class Described:
 
     name: str
     text: str
-
-
-class MissingFramesError(DuelistError, ImportError):
-    """A data frame was asked for, and neither pandas nor polars is installed."""
 
 
 def run_columns(label: str, run: Any) -> dict[str, list[Any]]:
@@ -121,19 +113,6 @@ def join_columns(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {
         name: [value for part, n in zip(parts, lengths, strict=True) for value in part.get(name, [None] * n)] for name in names
     }
-
-
-def make_frame(columns: Mapping[str, Any], backend: Backend | None = None) -> Any:
-    """Columns as a data frame of pandas or polars, whichever is installed; pandas where both are."""
-    if backend is not None:
-        one_of("backend", backend, _BACKENDS)
-    wanted = _BACKENDS if backend is None else (backend,)
-    found = next((name for name in wanted if importlib.util.find_spec(name) is not None), None)
-    if found is None:
-        raise MissingFramesError(
-            f'a data frame needs {" or ".join(wanted)}, which is not installed. Run: pip install "duelist[data]"'
-        )
-    return importlib.import_module(found).DataFrame(dict(columns))
 
 
 def setting_text(parameters: Mapping[str, Any]) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.core.errors import InvalidInputError
-from duelist.experiments.records import Backend, class_name, curve_columns, load_runs, make_frame, run_columns, save_runs
+from duelist.environments.tables import Backend, make_frame
+from duelist.experiments.records import class_name, curve_columns, load_runs, run_columns, save_runs
 from duelist.experiments.statistics import BandKind, Difference, Summary, paired_difference, summary
 from duelist.typing import FloatArray
 

@@ -30,7 +30,7 @@ from duelist.experiments.progress import Progress, locked_progress, progress_bar
 from duelist.experiments.records import kept_rounds
 from duelist.experiments.run import NO_ANSWER, Run
 from duelist.experiments.slate_rounds import SlateResults, play_slates
-from duelist.history.duels import Duels, duels_between
+from duelist.history.duels import Duels, are_outcomes, duels_between
 from duelist.kernels.compile import compile_clock
 from duelist.policies.base import FRESH_QUESTIONS, Policy, Round, check_choice
 from duelist.policies.codec import is_registered
@@ -39,7 +39,6 @@ from duelist.typing import FloatArray, IntArray
 
 # Wins without a single loss beside so many ties: more likely zeros and ones than ties.
 _SUSPICIOUS = 20
-_OUTCOMES = frozenset((1, -1, 0))
 _BYTES_PER_ROUND = 3 * 8 + 2 * 4 + 1  # three regrets, two rows, an outcome
 
 
@@ -293,8 +292,7 @@ def _until(stop: threading.Event, rounds: int) -> Iterator[int]:
 
 def _check_outcomes(outcomes: Any, lanes: int, round_: int, environment: Any) -> None:
     """Refuse what is no answer per lane, so that no policy has to."""
-    given = np.asarray(outcomes)
-    if given.shape != (lanes,) or not _OUTCOMES.issuperset(given.tolist()):
+    if not are_outcomes(outcomes, lanes):
         raise InvalidInputError(
             f"outcomes of {type(environment).__name__} must be ({lanes},), one per lane: +1 where the first won, -1 where the "
             f"second did and 0 for a tie; got {outcomes!r} in round {round_}."

@@ -42,10 +42,15 @@ def duels_between(actions: FiniteActions, first: IntArray, second: IntArray, not
 _OUTCOMES = frozenset((1, -1, 0))
 
 
+def are_outcomes(outcomes: object, lanes: int) -> bool:
+    """Whether these are (lanes,) of +1, -1 and 0."""
+    given = np.asarray(outcomes)
+    return given.shape == (lanes,) and _OUTCOMES.issuperset(given.tolist())
+
+
 def check_outcomes(outcomes: IntArray, lanes: int) -> None:
     """Refuse outcomes other than (lanes,) of +1, -1 and 0."""
-    given = np.asarray(outcomes)
-    if given.shape != (lanes,) or not _OUTCOMES.issuperset(given.tolist()):
+    if not are_outcomes(outcomes, lanes):
         raise InvalidInputError(
             f"outcomes must be ({lanes},) of +1 (the first won), -1 (the second won) and 0 (a tie); got {outcomes!r}."
         )

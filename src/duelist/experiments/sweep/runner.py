@@ -28,8 +28,9 @@ import pyarrow as pa
 from duelist.core.checks import whole_number
 from duelist.core.errors import DuelistError, InvalidInputError
 from duelist.core.files import write_whole
+from duelist.environments.tables import Backend, make_frame
 from duelist.experiments.progress import SweepDisplay, sweep_display
-from duelist.experiments.records import ENVIRONMENT, Backend, make_frame
+from duelist.experiments.records import ENVIRONMENT
 from duelist.experiments.sweep.block_store import (
     BlockStore,
     compute_block,
