@@ -23,7 +23,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.history.duels import duels_between
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.posteriors.linear import LinearPotential, finite_tilt, likelihood_from
 from duelist.samplers.mala import MALA
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.base import Policy
 
 _WINDOW = 1000  # rounds measured in each of the two runs

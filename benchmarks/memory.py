@@ -15,7 +15,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.history.duels import duels_between
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 
 ROUNDS = 1_000_000
 DIM = 20

@@ -24,7 +24,7 @@ from scipy.special import expit
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
-from duelist.policies.algorithms.maxpairucb import MaxPairUCB
+from duelist.policies.algorithms.confidence.maxpairucb import MaxPairUCB
 from duelist.typing import FloatArray
 
 

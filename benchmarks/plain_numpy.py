@@ -23,7 +23,7 @@ import numpy as np
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.typing import FloatArray
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from duelist.environments.linear import LinearDuels
 from duelist.experiments.simulation import simulate
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from tests.support.exact_laws import exact_play_on_the_line, grid_law, temper
 from tests.support.oracles import Floats
 from tests.support.played_histories import Play, best_of_descents, play, total_variation

@@ -12,9 +12,9 @@ from duelist.cli.main import cli
 from duelist.core.errors import InvalidInputError
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent, SlateAgent
-from duelist.policies.algorithms.colstim import CoLSTIM
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.confidence.colstim import CoLSTIM
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from tests.support.agents import ARMS, Ends, bytes_of
 
 SETTINGS: dict[str, Any] = {"dim": 4, "seed": 3, "max_pending": 7}

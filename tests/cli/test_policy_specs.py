@@ -8,7 +8,7 @@ import duelist
 from duelist.cli.policy_text import default_specs, parse_policies, parse_policy
 from duelist.core.errors import InvalidInputError, UnknownNameError
 from duelist.policies import NonlinearFGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.policies.registry import duel_policies
 from duelist.preferences.ties import LearntDavidson
 from duelist.rewards import TwoLayerNetwork

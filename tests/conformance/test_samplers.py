@@ -16,7 +16,7 @@ from duelist.core.lanes import Problem
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.posteriors.linear import LinearPotential, empty_likelihood
 from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
 from duelist.samplers.base import Sampler, prior_draws, trace

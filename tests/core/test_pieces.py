@@ -17,8 +17,8 @@ from duelist.history.history import History
 from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent
-from duelist.policies.algorithms.colstim import CoLSTIM
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.confidence.colstim import CoLSTIM
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from tests.support.agents import bytes_of
 
 

@@ -364,7 +364,7 @@ def test_a_reference_and_what_follows_it_are_told_apart() -> None:
     assert parse_reference("m.n:C(x=1)") == (("m.n", "C"), "(x=1)")
     assert parse_reference("FGTS:alpha=0") is None
     assert parse_reference("FGTS") is None
-    assert reference_to(policy_class("FGTS")) == "duelist.policies.algorithms.fgts:FGTS"
+    assert reference_to(policy_class("FGTS")) == "duelist.policies.algorithms.sampling.fgts:FGTS"
 
 
 def test_a_package_of_ones_own_is_followed_through_its_relative_imports(tmp_path: Path) -> None:

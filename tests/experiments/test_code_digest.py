@@ -43,10 +43,10 @@ def changed_by(tree: Path, edited: str, before: dict[str, str] | None = None) ->
 @pytest.mark.slow
 def test_an_edit_of_a_policy_is_an_edit_of_its_own_numbers_only(tree: Path) -> None:
     now = digests(tree)
-    assert changed_by(tree, "policies/algorithms/foresight.py", now) == {"Foresight"}
+    assert changed_by(tree, "policies/algorithms/sampling/foresight.py", now) == {"Foresight"}
     assert changed_by(tree, "kernels/foresight.py", now) == {"Foresight"}
-    assert changed_by(tree, "policies/algorithms/fgts.py", now) == {"FGTS"}
-    assert changed_by(tree, "policies/algorithms/stad.py", now) == {"StaD"}
+    assert changed_by(tree, "policies/algorithms/sampling/fgts.py", now) == {"FGTS"}
+    assert changed_by(tree, "policies/algorithms/confidence/stad.py", now) == {"StaD"}
 
 
 @pytest.mark.slow
@@ -96,8 +96,8 @@ def test_an_edit_of_a_command_or_a_figure_reaches_no_policy(tree: Path) -> None:
 
 def test_an_import_inside_a_function_counts(tree: Path) -> None:
     with (tree / "policies" / "algorithms" / "uniform.py").open("a", encoding="utf-8") as file:
-        file.write("\ndef late() -> None:\n    from duelist.policies.algorithms import vacdb\n")
-    assert "Uniform" in changed_by(tree, "policies/algorithms/vacdb.py")
+        file.write("\ndef late() -> None:\n    from duelist.policies.algorithms.confidence import vacdb\n")
+    assert "Uniform" in changed_by(tree, "policies/algorithms/confidence/vacdb.py")
 
 
 # Imports the libraries once, and then each module in a process of its own that knows nothing of duelist yet.
@@ -133,5 +133,5 @@ def test_every_module_that_a_policy_loads_is_in_its_digest() -> None:
 def test_a_policy_from_elsewhere_counts_every_policy_s_code(tree: Path) -> None:
     assert code_digest("Unregistered") == code_digest()
     before = tree_digest(tree, "someone.elses")
-    changed_by(tree, "policies/algorithms/vacdb.py")
+    changed_by(tree, "policies/algorithms/confidence/vacdb.py")
     assert tree_digest(tree, "someone.elses") != before

@@ -16,7 +16,7 @@ from duelist.environments.linear import LinearDuels
 from duelist.experiments.simulation import simulate
 from duelist.experiments.theory import decompose, split_regret
 from duelist.history.duels import Duels, duels_between
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.algorithms.uniform import Uniform
 from duelist.posteriors.priors import UniformBall
 

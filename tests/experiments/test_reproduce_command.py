@@ -129,7 +129,7 @@ def test_a_sweep_of_ones_own_gets_figures_and_a_report(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_failures_are_told_with_their_cell_and_leave_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from duelist.policies.algorithms.maxpairucb import MaxPairUCB
+    from duelist.policies.algorithms.confidence.maxpairucb import MaxPairUCB
 
     def broken(*_: object) -> None:
         raise ArithmeticError("the fit broke")

@@ -16,7 +16,7 @@ from duelist.core.serialize import from_arrays, to_arrays
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.samplers.curvature import refresh_curvature, unknown_curvature
 from duelist.samplers.expansion import extend_expansion, no_expansion
 from tests.support.oracles import Round, full_potential

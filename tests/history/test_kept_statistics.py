@@ -16,7 +16,7 @@ from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.history.last_duel import LastDuel
 from duelist.history.statistics import Statistics
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 
 LANES, DIM = 2, 3
 HISTORIES: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.live.agent import Agent
 from duelist.live.duel import Duel
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.algorithms.uniform import Uniform
 from duelist.posteriors.priors import UniformBall
 from duelist.samplers.langevin import Langevin

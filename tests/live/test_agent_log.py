@@ -24,7 +24,7 @@ from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent
 from duelist.live.agent_state import DROPPED
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.algorithms.uniform import Uniform
 from tests.support.agents import ARMS, Ends, Line, bytes_of, pair_policies
 

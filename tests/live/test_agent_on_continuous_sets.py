@@ -18,9 +18,9 @@ from duelist.actions.product import ProductActions
 from duelist.core.errors import InvalidInputError
 from duelist.journal.memory import MemoryJournal
 from duelist.live.agent import Agent
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.finite_models import FiniteModels
-from duelist.policies.algorithms.maxinp import MaxInP
+from duelist.policies.algorithms.confidence.maxinp import MaxInP
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.sampling.finite_models import FiniteModels
 from duelist.policies.base import Policy
 
 SETS: dict[str, ActionSet] = {

@@ -12,8 +12,8 @@ import pytest
 
 from duelist.journal.memory import MemoryJournal
 from duelist.live.agent import Agent, SlateAgent
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from tests.support.agents import ARMS, bytes_of
 
 

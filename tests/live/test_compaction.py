@@ -16,8 +16,8 @@ from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent, SlateAgent
 from duelist.live.agent_log import Tell
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform
 from tests.live.test_agent_log import act
 from tests.support.agents import ARMS, bytes_of, pair_policies

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from duelist.live.agent import Agent
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.samplers.mala import MALA
 
 ARMS = np.random.default_rng(3).standard_normal((8, 4))

@@ -12,7 +12,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.live.lane import LiveLane
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.algorithms.uniform import Uniform
 from tests.support.agents import ARMS
 

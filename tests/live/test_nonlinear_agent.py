@@ -12,7 +12,7 @@ from tests.support.agents import ARMS, bytes_of
 
 pytest.importorskip("jax")
 
-from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS
+from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS
 from duelist.rewards import Quadratic
 
 POLICY = NonlinearFGTS(reward=Quadratic())

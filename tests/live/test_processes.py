@@ -22,7 +22,7 @@ import pytest
 from duelist.core.errors import InvalidInputError
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.algorithms.uniform import Uniform
 from tests.support.agents import ARMS
 

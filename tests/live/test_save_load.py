@@ -13,7 +13,7 @@ import pytest
 from duelist.core.errors import SavedStateError, UnknownDuelError
 from duelist.core.serialize import to_bytes
 from duelist.live.agent import Agent
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.posteriors.priors import GaussianBall, UniformBall
 from duelist.samplers.mala import MALA
 from tests.support.agents import ARMS, Ends, bytes_of, pair_policies

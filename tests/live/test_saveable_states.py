@@ -13,8 +13,8 @@ from duelist.core.stored_names import name_of
 from duelist.journal.memory import MemoryJournal
 from duelist.live.agent import Agent, SlateAgent
 from duelist.live.live_agent import LiveAgent
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.policies.base import Policy
 from duelist.policies.registry import POLICIES
 from duelist.samplers.registry import SAMPLERS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from duelist.live.agent import Agent
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from tests.support.agents import bytes_of
 from tests.support.postgres_server import private_server
 

@@ -15,9 +15,9 @@ from duelist.core.errors import InvalidInputError, UnknownDuelError
 from duelist.journal.memory import MemoryJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent, SlateAgent
-from duelist.policies.algorithms.colstim import CoLSTIM
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.confidence.colstim import CoLSTIM
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform
 from tests.support.agents import ARMS, bytes_of
 from tests.support.golden_files import facts, policy_of, settings_of, unpack

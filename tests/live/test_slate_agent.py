@@ -20,8 +20,8 @@ from duelist.history.slates import Slates, slates_of
 from duelist.journal.memory import MemoryJournal
 from duelist.live.agent import Agent, SlateAgent
 from duelist.live.slate import Slate
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.preferences.plackett_luce import RankingError
 from duelist.preferences.ties import LearntDavidson
 from tests.support.agents import ARMS, bytes_of

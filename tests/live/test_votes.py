@@ -22,14 +22,14 @@ from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent
 from duelist.live.pending import Parts, pack_parts, unpack_parts
 from duelist.live.vote_log import VoteLog
-from duelist.policies.algorithms.colstim import CoLSTIM
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.finite_models import FiniteModels
-from duelist.policies.algorithms.foresight import Foresight
-from duelist.policies.algorithms.maxinp import MaxInP
-from duelist.policies.algorithms.maxpairucb import MaxPairUCB
+from duelist.policies.algorithms.confidence.colstim import CoLSTIM
+from duelist.policies.algorithms.confidence.maxinp import MaxInP
+from duelist.policies.algorithms.confidence.maxpairucb import MaxPairUCB
+from duelist.policies.algorithms.confidence.vacdb import VACDB
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.sampling.finite_models import FiniteModels
+from duelist.policies.algorithms.sampling.foresight import Foresight
 from duelist.policies.algorithms.uniform import Uniform
-from duelist.policies.algorithms.vacdb import VACDB
 from tests.support.agents import ARMS, Ends, bytes_of, pair_policies
 
 OTHER_ARMS = np.random.default_rng(2).standard_normal((9, 4))
@@ -136,7 +136,7 @@ def test_forgetting_is_never_having_been_told_bit_for_bit(name: str, policy: Any
 @pytest.mark.slow
 def test_a_policy_with_a_nonlinear_reward_forgets_exactly_and_imports(tmp_path: Path) -> None:
     pytest.importorskip("jax")
-    from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS
+    from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS
 
     selection, gone, left = SELECTIONS["a voter"]
     agent = played(NonlinearFGTS(), 36)

@@ -15,7 +15,7 @@ from duelist.environments.linear import LinearDuels
 from duelist.experiments.theory import decompose, play_hard_instances
 from duelist.plotting.style import save_figure
 from duelist.plotting.theory import bounds_figure, decomposition_figure
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.algorithms.uniform import Uniform
 from duelist.posteriors.priors import UniformBall
 from duelist.theory.linear_bounds import lower_bound

@@ -12,12 +12,12 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
-from duelist.policies.algorithms.colstim import CoLSTIM
-from duelist.policies.algorithms.maxinp import MaxInP
-from duelist.policies.algorithms.maxpairucb import MaxPairUCB
-from duelist.policies.algorithms.stad import StaD
-from duelist.policies.algorithms.supcolstim import SupCoLSTIM
-from duelist.policies.algorithms.vacdb import VACDB
+from duelist.policies.algorithms.confidence.colstim import CoLSTIM
+from duelist.policies.algorithms.confidence.maxinp import MaxInP
+from duelist.policies.algorithms.confidence.maxpairucb import MaxPairUCB
+from duelist.policies.algorithms.confidence.stad import StaD
+from duelist.policies.algorithms.confidence.supcolstim import SupCoLSTIM
+from duelist.policies.algorithms.confidence.vacdb import VACDB
 
 BASELINES: tuple[Any, ...] = (MaxInP, MaxPairUCB, CoLSTIM, VACDB, StaD, SupCoLSTIM)
 LAYERED: tuple[Any, ...] = (VACDB, StaD, SupCoLSTIM)

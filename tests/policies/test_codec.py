@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInputError, UnknownNameError
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
-from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS
+from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform
 from duelist.policies.codec import can_be_written, policy_from_mapping, to_mapping
 from duelist.policies.registry import POLICIES

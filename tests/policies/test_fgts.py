@@ -17,7 +17,7 @@ from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.experiments.run import Run
 from duelist.history.duels import Duels, duels_between
-from duelist.policies.algorithms.fgts import FGTS, FGTSState
+from duelist.policies.algorithms.sampling.fgts import FGTS, FGTSState
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, GaussianBall, Prior, UniformBall
 from duelist.samplers.langevin import Langevin

@@ -11,9 +11,9 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.core.streams import Streams
-from duelist.policies.algorithms.stad import StaD
-from duelist.policies.algorithms.supcolstim import SupCoLSTIM
-from duelist.policies.algorithms.vacdb import VACDB
+from duelist.policies.algorithms.confidence.stad import StaD
+from duelist.policies.algorithms.confidence.supcolstim import SupCoLSTIM
+from duelist.policies.algorithms.confidence.vacdb import VACDB
 
 LAYERED: tuple[Any, ...] = (VACDB(), StaD(), SupCoLSTIM())
 STREAMS = Streams(0, [0])

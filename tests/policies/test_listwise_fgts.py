@@ -17,7 +17,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.history.slates import slates_of
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS, ListwiseFGTSState
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS, ListwiseFGTSState
 from duelist.posteriors.priors import GaussianBall
 from duelist.preferences.plackett_luce import ranking_loss
 from duelist.preferences.ties import BothBad, Davidson, LearntDavidson, RaoKupper

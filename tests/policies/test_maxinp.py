@@ -12,7 +12,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
-from duelist.policies.algorithms.maxinp import MaxInP
+from duelist.policies.algorithms.confidence.maxinp import MaxInP
 from duelist.policies.parts.confidence import UCBState
 from tests.support.reference_policies import Choice, Taught, play_beside, slow_fit, slow_matrix, slow_maxinp
 

@@ -10,7 +10,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
-from duelist.policies.algorithms.maxpairucb import MaxPairUCB
+from duelist.policies.algorithms.confidence.maxpairucb import MaxPairUCB
 from duelist.policies.parts.confidence import UCBState
 from tests.support.reference_policies import Choice, Taught, play_beside, slow_fit, slow_matrix, slow_max_pair
 

@@ -18,7 +18,7 @@ from duelist.core.streams import Streams
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
 from duelist.history.duels import duels_between
 from duelist.kernels.philox import RandomSource
-from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS, NonlinearFGTSState
+from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS, NonlinearFGTSState
 from duelist.posteriors.priors import GaussianBall, UniformBall
 from duelist.posteriors.rewards import RewardTerms, curvature_of, potential_of
 from duelist.rewards.base import CustomReward, RewardBoundError, RewardNotFiniteError

@@ -13,7 +13,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
 from duelist.history.history import History
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.parts.pair_probability import Liked, follow_duels, liked_by, pair_probability
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, Prior, UniformBall

@@ -9,7 +9,7 @@ import duelist
 from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.algorithms.stad import StaD, stop_width
+from duelist.policies.algorithms.confidence.stad import StaD, stop_width
 from tests.support.reference_policies import Choice, SlowLayers, Taught, play_beside, slow_fit, slow_matrix, slow_walk
 
 STREAMS = Streams(0, [0])

@@ -11,7 +11,7 @@ import duelist
 from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.policies.algorithms.supcolstim import SupCoLSTIM, stop_width
+from duelist.policies.algorithms.confidence.supcolstim import SupCoLSTIM, stop_width
 from tests.support.reference_policies import (
     Choice,
     SlowLayers,

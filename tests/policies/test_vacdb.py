@@ -14,7 +14,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
-from duelist.policies.algorithms.vacdb import VACDB, stop_width, variance_radius
+from duelist.policies.algorithms.confidence.vacdb import VACDB, stop_width, variance_radius
 from tests.support.oracles import Floats
 from tests.support.reference_policies import Choice, SlowLayers, Taught, play_beside, slow_fit, slow_matrix, slow_walk
 

@@ -14,7 +14,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels
 from duelist.history.history import History
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.posteriors.linear import LinearPotential, tilt_from
 from duelist.posteriors.priors import Gaussian
 from duelist.typing import FloatArray

@@ -15,7 +15,7 @@ from duelist.core.serialize import from_bytes, to_bytes
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels
 from duelist.history.history import History
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian, UniformBall
 from duelist.samplers.mala import MALA

@@ -11,7 +11,7 @@ from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.history.history import History
 from duelist.kernels.potential import evaluate
-from duelist.policies.algorithms.fgts import FGTS, FGTSState
+from duelist.policies.algorithms.sampling.fgts import FGTS, FGTSState
 from duelist.posteriors.linear import LinearPotential
 from duelist.posteriors.priors import Gaussian
 from duelist.samplers.curvature import Curvature, refresh_curvature, unknown_curvature

@@ -14,7 +14,7 @@ from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.history.history import History
 from duelist.kernels.pairs import pair_geometry
-from duelist.policies.algorithms.colstim import CoLSTIM
+from duelist.policies.algorithms.confidence.colstim import CoLSTIM
 from duelist.policies.parts import confidence
 from duelist.posteriors.linear import likelihood_from
 from duelist.samplers import expansion as expansions

@@ -15,7 +15,7 @@ from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.kernels.logistic import Likelihood
 from duelist.kernels.philox import RandomSource
-from duelist.policies.algorithms.fgts import FGTS, FGTSState
+from duelist.policies.algorithms.sampling.fgts import FGTS, FGTSState
 from duelist.posteriors.linear import LinearPotential, finite_tilt
 from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
 from duelist.samplers.curvature import refresh_curvature, unknown_curvature

@@ -12,7 +12,7 @@ from duelist.environments.linear import LinearDuels
 from duelist.history.duels import duels_between
 from duelist.history.history import History
 from duelist.history.last_duel import LastDuel
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.posteriors.linear import LinearPotential, empty_likelihood
 from duelist.posteriors.priors import Gaussian, GaussianBall, UniformBall
 from duelist.samplers.base import Sampler

@@ -19,7 +19,7 @@ from duelist.core.streams import Streams
 from duelist.history.slates import slates_of
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.duel_log import DuelLog
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.preferences.ties import LearntDavidson
 from duelist.service.arena.commands import AddItems
 from duelist.service.arena.items import Item

@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 from duelist.environments.linear import LinearDuels
 from duelist.experiments.simulation import simulate
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.samplers.peaks import PeakState
 from tests.support.exact_laws import exact_play_on_the_line, grid_law, probability_above_zero, temper
 from tests.support.oracles import Floats

@@ -68,7 +68,7 @@ def policy_of(case: dict[str, Any]) -> Any:
     """The policy that played; the one that is not described needs JAX."""
     if case["policy"] is not None:
         return policy_from_mapping(case["policy"])
-    from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS
+    from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS
     from duelist.rewards import Quadratic
 
     return NonlinearFGTS(reward=Quadratic())

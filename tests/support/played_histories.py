@@ -19,7 +19,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.base import Environment
-from duelist.policies.algorithms.fgts import FGTS, FGTSState
+from duelist.policies.algorithms.sampling.fgts import FGTS, FGTSState
 from tests.support.oracles import Floats
 
 Ints = npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ from duelist.environments.hard import HardDuels
 from duelist.experiments.simulation import simulate
 from duelist.experiments.theory import play_hard_instances
 from duelist.history.duels import Duels, duels_between
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.policies.base import Policy
 from duelist.policies.registry import POLICIES, duel_policies
 from duelist.posteriors.priors import UniformBall

@@ -24,7 +24,7 @@ from duelist.core.checks import whole_number
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.live.agent import Agent
-from duelist.policies.algorithms.fgts import FGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS
 from duelist.typing import FloatArray
 
 # On a busy machine wall time counts waiting for others; processor time does not, but counts threads that spin.

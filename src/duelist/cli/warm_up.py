@@ -27,9 +27,9 @@ from duelist.kernels.linalg.factors import LARGE
 from duelist.kernels.pairs import best_pairs, pair_geometry
 from duelist.live.agent import Agent
 from duelist.live.duel import Winner
-from duelist.policies.algorithms.colstim import CoLSTIM
-from duelist.policies.algorithms.fgts import FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS
+from duelist.policies.algorithms.confidence.colstim import CoLSTIM
+from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform
 from duelist.policies.parts.confidence import EXACT_ROWS
 from duelist.policies.registry import POLICIES

@@ -1,10 +1,10 @@
 from duelist.kernels.pairs import best_pairs as best_pairs
 from duelist.kernels.pairs import pair_geometry as pair_geometry
 from duelist.policies.algorithms import *  # noqa: F403 - the registry
-from duelist.policies.algorithms.fgts import FGTS as FGTS
-from duelist.policies.algorithms.listwise_fgts import ListwiseFGTS as ListwiseFGTS
-from duelist.policies.algorithms.nonlinear_fgts import NonlinearFGTS as NonlinearFGTS
-from duelist.policies.algorithms.vacdb import VACDB as VACDB
+from duelist.policies.algorithms.confidence.vacdb import VACDB as VACDB
+from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS as NonlinearFGTS
+from duelist.policies.algorithms.sampling.fgts import FGTS as FGTS
+from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS as ListwiseFGTS
 from duelist.policies.base import Policy as Policy
 from duelist.policies.base import SlatePolicy as SlatePolicy
 from duelist.policies.codec import can_be_written as can_be_written
