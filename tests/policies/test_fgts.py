@@ -298,3 +298,19 @@ def test_arms_of_another_dimension_are_refused_and_the_state_goes_on() -> None:
         policy.choose(state, FiniteActions(np.eye(3)), streams)
     duels, _ = policy.choose(state, FiniteActions(ARMS), streams)
     assert duels.first.shape == (1,)
+
+
+def test_the_recommended_setting_follows_the_size_of_the_features() -> None:
+    base = duelist.FGTS.recommended(feature_size=2.0)
+    assert (base.eta, base.alpha, base.prior) == (2.0, 0.01, Gaussian(0.125))
+    with pytest.raises(InvalidInputError, match="feature_size"):
+        duelist.FGTS.recommended(feature_size=0.0)
+
+
+def test_the_recommended_setting_loses_less_than_the_papers() -> None:
+    env = duelist.LinearDuels(dim=5, arms=16)
+    runs = [
+        duelist.simulate(policy, env, rounds=600, trials=40, seed=3).final_regret.mean()
+        for policy in (duelist.FGTS.recommended(), duelist.FGTS())
+    ]
+    assert runs[0] < 0.9 * runs[1]

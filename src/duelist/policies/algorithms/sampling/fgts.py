@@ -146,6 +146,24 @@ class FGTS(Policy[FGTSState]):
         elif self.exact_sets is not None:
             whole_number("exact_sets", self.exact_sets, at_least=8)
 
+    @classmethod
+    def recommended(cls, *, feature_size: float = 1.0) -> FGTS:
+        """The setting that lost least regret over our families of problems; `FGTS()` is the paper's.
+
+        A sharper posterior, a narrow prior and hardly any tilt: eta 2, alpha 0.01, prior scale 0.25 / feature_size.
+        `dataclasses.replace` changes other fields.
+
+        Args:
+            feature_size: the typical size of one entry of the features. The prior's scale goes by it, because utilities do.
+
+        Example:
+            >>> policy = FGTS.recommended(feature_size=0.5)
+            >>> policy.eta, policy.alpha, policy.prior
+            (2.0, 0.01, Gaussian(scale=0.5))
+        """
+        finite_number("feature_size", feature_size, above=0.0)
+        return cls(eta=2.0, alpha=0.01, prior=Gaussian(0.25 / feature_size))
+
     def start(self, problem: Problem, streams: Streams) -> FGTSState:
         """No duels yet, and chains at draws from the prior."""
         warn_of_large_dim("FGTS", problem.dim)
