@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from duelist.service.bootstrap import add_demo
 from tests.browser.conftest import Watched
@@ -46,7 +47,7 @@ def test_creating_an_arena_voting_30_times_and_reloading_loses_nothing(
         wins_left = FRUIT.index(left) > FRUIT.index(right)  # later in the alphabet is better
         if vote % 3 == 0:
             with page.expect_response(lambda r: r.url.endswith("/asks") and r.request.method == "POST"):
-                page.locator("#left" if wins_left else "#right").click(position={"x": 20, "y": 20})
+                page.get_by_role("button", name="A is better" if wins_left else "B is better").click()
             expect(page.locator("#pair")).to_have_attribute("aria-busy", "false")
         else:
             press_and_wait(page, "ArrowLeft" if wins_left else "ArrowRight")
@@ -88,12 +89,12 @@ def test_the_sample_arena_can_be_voted_on_at_once(page: Page, service: Running, 
 
 def test_every_answer_has_a_key_and_the_last_one_can_be_undone(page: Page, service: Running) -> None:
     arena = create(page)
-    for key in ("t", "b", "s", "ArrowLeft"):
+    for key in ("t", "n", "s", "a"):
         press_and_wait(page, key)
     expect(page.locator("#said")).to_have_text("A is better: saved.")
     page.keyboard.press("u")
     expect(page.locator("#said")).to_have_text("Vote taken back.")
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press("b")
     expect(page.locator("#said")).to_have_text("B is better: saved.")
     rows = service.admin.get(f"/api/v1/arenas/{arena}/votes").text.splitlines()[1:]
     assert [row.split(",")[6] for row in rows] == ["tie", "both_bad", "skip", "right", ""]
@@ -165,7 +166,11 @@ def test_a_voting_link_opens_the_arena_and_nothing_else(page: Page, context: Bro
     voter = context.new_page()
     voter.goto(link)
     expect(voter.locator("#pair")).to_be_visible()
-    assert "key" not in voter.url, "the key is taken out of the address"
+    again = context.new_page()
+    again.goto(f"/arena/{arena}")
+    expect(again.locator("#pair")).to_be_visible()  # another tab, without the key in its address
+    again.close()
+    assert voter.url == link, "the address can be copied and bookmarked"
     assert not voter.get_by_role("link", name="Dashboard").is_visible()
     press_and_wait(voter, "ArrowLeft")
     assert service.admin.get(f"/api/v1/arenas/{arena}").json()["votes"] == 1
@@ -286,7 +291,7 @@ def test_the_next_pair_is_read_from_its_beginning(page: Page, service: Running) 
     assert page.evaluate("scrollY") == 0
 
 
-def test_a_slate_is_voted_on_with_the_key_of_the_best_or_by_clicking_it(
+def test_a_slate_is_voted_on_with_the_key_of_the_best_or_its_button(
     page: Page, service: Running, watched: Watched, screenshots: Path
 ) -> None:
     body = {
@@ -303,7 +308,7 @@ def test_a_slate_is_voted_on_with_the_key_of_the_best_or_by_clicking_it(
         best = max(range(3), key=lambda place: FRUIT.index(shown[place]))
         if vote % 2:
             with page.expect_response(lambda r: r.url.endswith("/asks") and r.request.method == "POST"):
-                page.locator(f"#card-{best + 1}").click(position={"x": 20, "y": 20})
+                page.get_by_role("button", name=f"{'ABC'[best]} is best").click()
             expect(page.locator("#pair")).to_have_attribute("aria-busy", "false")
         else:
             press_and_wait(page, str(best + 1))
@@ -320,3 +325,97 @@ def test_a_slate_is_voted_on_with_the_key_of_the_best_or_by_clicking_it(
     rows = service.admin.get(f"/api/v1/arenas/{arena}/votes").text.splitlines()[1:]
     assert [row.split(",")[7] for row in rows[:6]] == [*told[:5], ""]
     assert watched.faults == []
+
+
+def test_reading_is_not_voting(page: Page, service: Running) -> None:
+    """Clicks on a card vote for nothing, and the second candidate comes to the screen before the first vote counts."""
+    long = "Read me. " * 600
+    arena = service.create(items=[{"name": name, "content": f"{name}: {long}"} for name in ("x", "y", "z")])
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/arena/{arena}")
+    expect(page.locator("#pair")).to_be_visible()
+    page.locator("#left").click(position={"x": 30, "y": 120})
+    assert service.admin.get(f"/api/v1/arenas/{arena}").json()["votes"] == 0
+    page.get_by_role("button", name="A is better").click()
+    expect(page.locator("#said")).to_have_text("Read B first: it is here.")
+    assert page.locator("#right").bounding_box()["y"] < 844  # type: ignore[index]
+    assert service.admin.get(f"/api/v1/arenas/{arena}").json()["votes"] == 0
+    page.get_by_role("button", name="A is better").click()
+    expect(page.locator("#said")).to_have_text("A is better: saved.")
+    page.get_by_role("button", name="Skip").click()
+    expect(page.locator("#said")).to_have_text("Skipped: saved.")
+    assert service.admin.get(f"/api/v1/arenas/{arena}").json()["votes"] == 1
+
+
+def test_keys_can_be_switched_off_and_stay_off(page: Page, service: Running) -> None:
+    arena = create(page)
+    page.get_by_label("Choose with keys as well").uncheck()
+    page.reload()
+    expect(page.locator("#pair")).to_be_visible()
+    for key in ("a", "1", "ArrowRight", "t", "n"):
+        page.keyboard.press(key)
+    assert service.admin.get(f"/api/v1/arenas/{arena}").json()["votes"] == 0
+    page.get_by_label("Choose with keys as well").check()
+    press_and_wait(page, "2")
+    expect(page.locator("#said")).to_have_text("B is better: saved.")
+
+
+@pytest.mark.parametrize(
+    ("locale", "button", "said"),
+    [
+        ("de-CH", "A ist besser", "A ist besser: gespeichert."),
+        ("fr-FR", "A est meilleur", "A est meilleur : enregistré."),
+        ("eo", "A is better", "A is better: saved."),
+    ],
+)
+def test_the_page_speaks_the_language_of_the_browser(
+    browser: Browser, service: Running, locale: str, button: str, said: str
+) -> None:
+    arena = service.create(items=[{"name": name, "content": name} for name in "xyz"])
+    key = service.admin.post("/api/v1/keys", json={"role": "vote", "label": "v", "arena": arena}).json()["secret"]
+    context = browser.new_context(locale=locale, base_url=service.url)
+    page = context.new_page()
+    page.goto(f"/arena/{arena}#key={key}")
+    page.get_by_role("button", name=button).click()
+    expect(page.locator("#said")).to_have_text(said)
+    assert page.locator("html").get_attribute("lang") == ("en" if locale == "eo" else locale[:2])
+    context.close()
+
+
+def test_every_language_has_every_word_with_the_same_values(page: Page, service: Running) -> None:  # noqa: ARG001
+    page.goto("/")
+    text = page.evaluate("fetch('/static/words.js').then((answer) => answer.text())")
+    parts = re.split(r"^  (\w\w): \{$", text, flags=re.MULTILINE)[1:]
+    names = {
+        language: {
+            found[1]: sorted(re.findall(r"\{(\w+)\}", found[2]))
+            for found in re.finditer(r"^    (\w+): (.*),$", body, re.MULTILINE)
+        }
+        for language, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+    assert list(names) == ["en", "de", "fr"]
+    assert names["de"] == names["en"]
+    assert names["fr"] == names["en"]
+
+
+def test_an_error_on_the_dashboard_stays_until_something_else_is_done(page: Page, service: Running) -> None:
+    arena = service.create(items=[{"name": name, "content": name} for name in "xyz"])
+    page.goto(f"/arena/{arena}/dashboard")
+    expect(page.locator("#board")).to_be_visible()
+    page.route("**/items", lambda route: route.fulfill(status=422, json={"detail": "too long by far"}))
+    page.locator("#add").fill("one more")
+    page.locator("#add-form button[type=submit]").click()
+    expect(page.locator("#problem")).to_have_text("too long by far")
+    with page.expect_response("**/timeline"):
+        pass
+    with page.expect_response("**/timeline"):
+        pass
+    expect(page.locator("#problem")).to_be_visible()
+
+
+def test_an_unknown_arena_says_so_and_offers_no_second_try(page: Page, service: Running) -> None:  # noqa: ARG001
+    page.goto("/arena/nothere")
+    expect(page.locator("#problem")).to_contain_text("leads to no arena")
+    assert page.locator("#question").inner_text() == "Voting is not possible now"
+    assert not page.locator("#retry").is_visible()
+    assert not page.locator("#preparing").is_visible()

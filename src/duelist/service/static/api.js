@@ -7,15 +7,13 @@ export class ApiError extends Error {
   }
 }
 
-// A voting link carries its key behind the #, which browsers never send. It is kept for this tab and taken out of sight.
+// A voting link carries its key behind the #, which browsers never send. It stays in the address, so that the address can be
+// copied and bookmarked, and in the browser, so that it works in other tabs.
 export function keyFromLink(arena) {
   const place = `duelist key ${arena}`;
   const found = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (found) {
-    sessionStorage.setItem(place, found);
-    history.replaceState(null, "", location.pathname + location.search);
-  }
-  return sessionStorage.getItem(place);
+  if (found) localStorage.setItem(place, found);
+  return found || localStorage.getItem(place);
 }
 
 export function connect(key = null) {

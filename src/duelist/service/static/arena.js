@@ -1,9 +1,11 @@
 // Where people vote: two candidates, five answers, one key each, and a moment to change one's mind. An arena may show more
-// candidates at once; then the answer is the best of them, with the key of its number.
+// candidates at once; then the answer is the best of them. Reading is not voting: only buttons and keys vote, and only when
+// every candidate was on the screen.
 
 import { arenaInAddress, connect, keyFromLink, voterName } from "./api.js";
 import { inShort, show } from "./content.js";
 import { announce, byId, certainty, complain, el, percent } from "./dom.js";
+import { translate, word } from "./words.js";
 
 const arena = arenaInAddress();
 const viaLink = keyFromLink(arena);
@@ -11,8 +13,14 @@ const call = connect(viaLink);
 const voter = voterName();
 const path = `/arenas/${encodeURIComponent(arena)}`;
 const remembered = `duelist pair ${arena}`;
-const SAID = { left: "A is better", right: "B is better", tie: "Equally good", both_bad: "Both bad", skip: "Skipped" };
-const KEYS = { ArrowLeft: "left", ArrowRight: "right", t: "tie", b: "both_bad", s: "skip" };
+const SAID = {
+  left: word("better", { letter: "A" }),
+  right: word("better", { letter: "B" }),
+  tie: word("equal"),
+  both_bad: word("both_bad"),
+  skip: word("skipped"),
+};
+const KEYS = { ArrowLeft: "left", a: "left", 1: "left", ArrowRight: "right", b: "right", 2: "right", t: "tie", n: "both_bad", s: "skip" };
 const LETTERS = "ABCDEFGHI";
 
 let current = null; // the pair on the screen
@@ -21,6 +29,10 @@ let aside = null; // the pair that made way when the one before it came back
 let busy = false;
 let countdown = 0;
 let count = 0;
+const unread = new Set(); // content of candidates that were not on the screen yet
+const reader = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) unread.delete(entry.target);
+});
 
 // The candidates on the screen, in order: where each stands, and the answer that prefers it.
 let cards = [
@@ -38,14 +50,15 @@ function setBusy(value) {
 function layOut(n) {
   cards = [...LETTERS.slice(0, n)].map((letter, place) => {
     const content = el("div", { class: "content", id: `content-${place + 1}`, dir: "auto" });
-    const title = el("h2", { id: `title-${place + 1}` }, el("span", { class: "letter", "aria-hidden": "true" }, letter), ` Candidate ${letter}`);
+    const title = el("h2", { id: `title-${place + 1}` }, el("span", { class: "letter", "aria-hidden": "true" }, letter), ` ${word("candidate")} ${letter}`);
     const card = el("section", { class: "candidate", id: `card-${place + 1}`, "aria-labelledby": title.id }, title, content);
-    SAID[place + 1] = `${letter} is best`;
+    SAID[place + 1] = word("best", { letter });
     KEYS[place + 1] = String(place + 1);
+    KEYS[letter.toLowerCase()] = String(place + 1);
     return { card, content, answer: String(place + 1) };
   });
   for (const key of ["ArrowLeft", "ArrowRight"]) delete KEYS[key];
-  SAID.both_bad = "All bad";
+  SAID.both_bad = word("all_bad");
   byId("pair").classList.add("slate");
   byId("pair").replaceChildren(...cards.map(({ card }) => card));
   byId("why").remove();
@@ -55,7 +68,7 @@ function layOut(n) {
       `${SAID[answer]} `, el("kbd", { "aria-hidden": "true" }, answer)));
   document.querySelector(".choices").classList.add("slate");
   document.querySelector(".choices").prepend(...best);
-  document.querySelector("[data-outcome=both_bad]").firstChild.textContent = "All bad ";
+  document.querySelector("[data-outcome=both_bad] span").textContent = word("all_bad");
   listen(best);
 }
 
@@ -72,13 +85,17 @@ function showPair(ask) {
   cards.forEach(({ card, content }, place) => {
     show(content, candidates[place], LETTERS[place]);
     card.classList.remove("chosen");
+    unread.add(content);
+    // Observed anew, so that it is told even where nothing moves.
+    reader.unobserve(content);
+    reader.observe(content);
   });
   if (byId("why")) {
     byId("why-text").textContent = "";
     byId("why").open = false;
   }
-  byId("pair").hidden = false;
-  byId("ballot").hidden = false;
+  for (const id of ["pair", "ballot", "how", "shortcuts-switch"]) byId(id).hidden = false;
+  byId("preparing").hidden = true;
   // Scroll back to the top: the voter may have read the last pair to its end.
   scrollTo({ top: 0 });
 }
@@ -108,8 +125,25 @@ async function firstPair() {
   return nextPair();
 }
 
+// The first candidate that was not on the screen yet is brought there instead of a vote. To skip, nothing need be read.
+function readFirst() {
+  const bottom = byId("ballot").getBoundingClientRect().top;
+  const isHere = ({ top }) => top < Math.min(bottom, innerHeight);
+  // The observer is told a moment later than the screen shows.
+  for (const content of unread) if (isHere(content.getBoundingClientRect())) unread.delete(content);
+  const place = cards.findIndex(({ content }) => unread.has(content));
+  if (place < 0) return false;
+  const { card, content } = cards[place];
+  unread.delete(content);
+  card.scrollIntoView({ block: "start" });
+  const text = word("read_first", { letter: LETTERS[place] });
+  byId("said").textContent = text;
+  announce(text);
+  return true;
+}
+
 async function vote(outcome) {
-  if (busy || !current) return;
+  if (busy || !current || (outcome !== "skip" && readFirst())) return;
   setBusy(true);
   byId("problem").hidden = true;
   for (const { card, answer } of cards) if (answer === outcome) card.classList.add("chosen");
@@ -121,11 +155,11 @@ async function vote(outcome) {
     current = null;
     const ask = await nextPair();
     showPair(ask);
-    announce(`${SAID[outcome]}: saved. ${ask.candidates ? "New candidates" : "New pair"}. ${read(ask)}`);
+    announce(`${word("saved", { what: SAID[outcome] })} ${word(ask.candidates ? "new_candidates" : "new_pair")} ${read(ask)}`);
   } catch (error) {
     if (error.status === 409 && current) {
       current = null;
-      error.message = "This pair was answered before, perhaps in another tab. Try again for the next one.";
+      error.message = word("answered");
     }
     failed(error);
   } finally {
@@ -136,7 +170,7 @@ async function vote(outcome) {
 function offerUndo(ask, told, outcome) {
   clearInterval(countdown);
   previous = told.undo_until ? { id: ask.id, outcome } : null;
-  byId("said").textContent = `${SAID[outcome]}: saved.`;
+  byId("said").textContent = word("saved", { what: SAID[outcome] });
   byId("undo").hidden = previous === null;
   if (previous === null) return;
   // Counted from now: the server's clock and this one need not agree.
@@ -165,9 +199,9 @@ async function undo() {
     previous = null;
     aside = current;
     byId("undo").hidden = true;
-    byId("said").textContent = "Vote taken back.";
+    byId("said").textContent = word("taken_back");
     showPair(ask);
-    announce("Vote taken back. The pair before is shown again.");
+    announce(word("shown_again"));
   } catch (error) {
     failed(error);
   } finally {
@@ -177,15 +211,17 @@ async function undo() {
 
 function counted(more) {
   count += more;
-  byId("count").textContent = `${count} ${count === 1 ? "vote" : "votes"} in this sitting`;
+  byId("count").textContent = word("vote_count", { n: count });
 }
 
 function failed(error) {
-  if (error.status === 401) {
-    error.message = viaLink
-      ? "This voting link does not work any more. Ask the administrator of this arena for another."
-      : "To vote here you need the voting link: ask the administrator of this arena for it. If that is you, sign in on the start page.";
-  }
+  if (error.status === 0) error.message = word("unreachable");
+  if (error.status === 401) error.message = word(viaLink ? "no_link" : "need_link");
+  if (error.status === 404 && !current) error.message = word("no_arena");
+  byId("preparing").hidden = true;
+  if (byId("pair").hidden) byId("question").textContent = word("trouble");
+  // What trying again cannot mend is not offered.
+  byId("retry").hidden = error.status === 401 || error.status === 404;
   complain(byId("problem-text"), error);
   byId("problem").hidden = false;
   for (const { card } of cards) card.classList.remove("chosen");
@@ -195,6 +231,7 @@ async function retry() {
   byId("problem").hidden = true;
   setBusy(true);
   try {
+    if (byId("pair").hidden) await introduce();
     showPair(current || (await firstPair()));
   } catch (error) {
     failed(error);
@@ -219,15 +256,22 @@ async function explain() {
 
 let undoSeconds = 0;
 
+// The arena's name and question, and who is here.
+async function introduce() {
+  const [info, session] = await Promise.all([call("GET", path), call("GET", "/session")]);
+  document.title = `${info.name} · duelist`;
+  byId("question").textContent = info.question;
+  byId("name").textContent = info.name;
+  undoSeconds = info.undo_seconds;
+  for (const place of document.querySelectorAll("[data-admin]")) place.hidden = session.role !== "admin";
+}
+
 async function start() {
+  translate(document);
+  byId("shortcuts").checked = localStorage.getItem("duelist shortcuts") !== "off";
   byId("dashboard-link").setAttribute("href", `/arena/${encodeURIComponent(arena)}/dashboard`);
   try {
-    const [info, session] = await Promise.all([call("GET", path), call("GET", "/session")]);
-    document.title = `${info.name} · duelist`;
-    byId("question").textContent = info.question;
-    byId("name").textContent = info.name;
-    undoSeconds = info.undo_seconds;
-    for (const place of document.querySelectorAll("[data-admin]")) place.hidden = session.role !== "admin";
+    await introduce();
     showPair(await firstPair());
   } catch (error) {
     failed(error);
@@ -236,22 +280,19 @@ async function start() {
 
 function listen(buttons) {
   for (const button of buttons) button.addEventListener("click", () => vote(button.dataset.outcome));
-  for (const { card, answer } of cards) {
-    card.addEventListener("click", (event) => {
-      // A link inside the text, or text being selected, is not a vote.
-      if (event.target.closest("a, button, pre") || String(getSelection())) return;
-      vote(answer);
-    });
-  }
 }
 
 listen(document.querySelectorAll("[data-outcome]"));
 byId("undo").addEventListener("click", undo);
 byId("retry").addEventListener("click", retry);
 byId("why").addEventListener("toggle", explain);
+byId("shortcuts").addEventListener("change", (event) => {
+  localStorage.setItem("duelist shortcuts", event.target.checked ? "on" : "off");
+});
 document.addEventListener("keydown", (event) => {
+  if (!byId("shortcuts").checked) return;
   if (event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;
-  if (event.target.closest("input, textarea, select, pre")) return;
+  if (event.target.closest("input:not([type=checkbox]), textarea, select, pre")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (key === "u") undo();
   else if (KEYS[key]) {

@@ -2,6 +2,7 @@
 
 import { el } from "./dom.js";
 import { markdown } from "./markdown.js";
+import { word } from "./words.js";
 
 export function show(place, candidate, letter) {
   place.replaceChildren();
@@ -9,9 +10,9 @@ export function show(place, candidate, letter) {
   if (candidate.format === "markdown") {
     place.append(...markdown(candidate.content));
   } else if (candidate.format === "image" && /^https?:\/\//.test(candidate.content)) {
-    const image = el("img", { src: candidate.content, alt: `Candidate ${letter}, an image`, referrerpolicy: "no-referrer" });
+    const image = el("img", { src: candidate.content, alt: `${word("candidate")} ${letter}, ${word("an_image")}`, referrerpolicy: "no-referrer" });
     image.addEventListener("error", () => {
-      place.replaceChildren(el("p", { class: "quiet" }, `The image at ${candidate.content} cannot be loaded.`));
+      place.replaceChildren(el("p", { class: "quiet" }, word("no_image", { address: candidate.content })));
     });
     place.append(image);
   } else {
@@ -20,4 +21,4 @@ export function show(place, candidate, letter) {
   }
 }
 
-export const inShort = (candidate) => (candidate.format === "image" ? "an image" : candidate.content.replace(/\s+/g, " ").slice(0, 140));
+export const inShort = (candidate) => (candidate.format === "image" ? word("an_image") : candidate.content.replace(/\s+/g, " ").slice(0, 140));

@@ -98,7 +98,12 @@ async function copy(button, text) {
   announce(`${said}.`);
 }
 
-function failed(error) {
+// An error of something that was done stays until the next thing is done; one of the clockwork goes when the next look works.
+let fromLoop = false;
+
+function failed(error, byLoop = false) {
+  if (byLoop && !fromLoop && !byId("problem").hidden) return;
+  fromLoop = byLoop;
   if (error.status === 401) error.message = "Sign in first: open the link that the service printed, or paste a key on the start page.";
   complain(byId("problem"), error);
 }
@@ -123,9 +128,9 @@ async function loop() {
   if (!document.hidden) {
     try {
       await refresh();
-      byId("problem").hidden = true;
+      if (fromLoop) byId("problem").hidden = true;
     } catch (error) {
-      failed(error);
+      failed(error, true);
     }
   }
   setTimeout(loop, EVERY);

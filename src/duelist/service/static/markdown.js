@@ -1,12 +1,23 @@
-// A small part of Markdown, straight to elements. What is not understood is shown as it was written; HTML always is.
+// Markdown to elements. markdown-it reads it; its tokens become elements one by one, so no text is ever parsed as HTML and
+// the page needs no sanitiser. HTML in the text stays text.
 
 import { el } from "./dom.js";
+import { formula, mathRules } from "./math.js";
+import MarkdownIt from "./vendor/markdown-it.js";
 
-const INLINE = /(`+)([\s\S]+?)\1(?!`)|\*\*([^\s*](?:[\s\S]*?[^\s])?)\*\*|\*([^\s*](?:[^*]*[^\s*])?)\*|\[([^\]\n]+)\]\(([^()\s]+)\)|(https?:\/\/[^\s<>()[\]]+[^\s<>()[\].,;:!?'"])/;
-const LIST_ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
-const DEPTH = 6;
+const parser = new MarkdownIt({ html: false, linkify: true }).use(mathRules);
+// As on GitHub: www.example.org is a link and example.org is none, so that README.md and setup.py stay names of files.
+parser.linkify.set({ fuzzyEmail: false, fuzzyLink: false }).add("www.", {
+  validate: (text, at) => (/^[a-z0-9-]+(\.[a-z0-9-]+)+(?:[/?#][^\s<>]*[^\s<>.,;:!?'")*_~])?/i.exec(text.slice(at)) || [""])[0].length,
+  normalize: (match) => { match.url = `http://${match.url}`; },
+});
 
-// Only these lead somewhere harmless; javascript: and data: stay text.
+// Without the line break at its end, which nobody sees.
+const code = (token) => el("pre", { tabindex: "0" }, el("code", {}, token.content.replace(/\n$/, "")));
+const TASK = /^\[([ xX])\]\s+/;
+const ALIGNED = /text-align:(left|center|right)/;
+
+// Only these lead somewhere harmless; javascript:, data: and addresses on this service stay text.
 function safeAddress(text) {
   try {
     const address = new URL(text);
@@ -16,111 +27,75 @@ function safeAddress(text) {
   }
 }
 
-function link(address, children) {
-  return el("a", { href: address, rel: "noopener noreferrer nofollow", target: "_blank" }, ...children);
+function link(token) {
+  const address = safeAddress(token.attrGet("href") || "");
+  return address ? el("a", { href: address, title: token.attrGet("title"), rel: "noopener noreferrer nofollow", target: "_blank" }) : el("span");
 }
 
-function inline(text, depth = 0) {
-  const parts = [];
-  let rest = text;
-  while (rest) {
-    const found = depth < DEPTH ? INLINE.exec(rest) : null;
-    if (!found) {
-      parts.push(rest);
-      break;
-    }
-    const [whole, , code, strong, soft, label, target, bare] = found;
-    if (found.index) parts.push(rest.slice(0, found.index));
-    const address = safeAddress(target || bare || "");
-    if (code !== undefined) parts.push(el("code", {}, code.trim()));
-    else if (strong !== undefined) parts.push(el("strong", {}, ...inline(strong, depth + 1)));
-    else if (soft !== undefined) parts.push(el("em", {}, ...inline(soft, depth + 1)));
-    else if (label !== undefined && address) parts.push(link(address, inline(label, depth + 1)));
-    else if (bare !== undefined && address) parts.push(link(address, [bare]));
-    else parts.push(whole);
-    rest = rest.slice(found.index + whole.length);
-  }
-  return parts;
+function image(token) {
+  const address = safeAddress(token.attrGet("src") || "");
+  const alt = token.content;
+  if (!address || address.startsWith("mailto:")) return el("span", {}, alt);
+  return el("img", { src: address, alt, title: token.attrGet("title"), referrerpolicy: "no-referrer" });
 }
 
-function paragraph(lines) {
-  const children = [];
-  lines.forEach((line, i) => {
-    if (i) children.push(line.startsWith("\u0000") ? el("br") : " ");
-    children.push(...inline(line.replace("\u0000", "").trim()));
-  });
-  return el("p", {}, ...children);
+function cell(token) {
+  const found = ALIGNED.exec(token.attrGet("style") || "");
+  return el(token.tag, { class: found ? `to-${found[1]}` : null });
 }
 
-const cells = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
+// What opens: the element that the tokens up to its end go into.
+const OPEN = {
+  // The page has its own first and second headings.
+  heading_open: (token) => el(`h${Math.min(Number(token.tag.slice(1)) + 2, 6)}`),
+  ordered_list_open: (token) => el("ol", { start: token.attrGet("start") }),
+  s_open: () => el("del"),
+  link_open: link,
+  th_open: cell,
+  td_open: cell,
+};
 
-function table(lines) {
-  const row = (line, name) => el("tr", {}, ...cells(line).map((cell) => el(name, {}, ...inline(cell))));
-  return el("table", {}, el("thead", {}, row(lines[0], "th")), el("tbody", {}, ...lines.slice(2).map((line) => row(line, "td"))));
+// What stands alone.
+const SINGLE = {
+  text: (token) => token.content,
+  text_special: (token) => token.content,
+  softbreak: () => "\n",
+  hardbreak: () => el("br"),
+  code_inline: (token) => el("code", {}, token.content),
+  code_block: code,
+  fence: (token) => (token.info.trim() === "math" ? formula(token.content, true) : code(token)),
+  hr: () => el("hr"),
+  image,
+  math_inline: (token) => formula(token.content, false),
+  math_display: (token) => formula(token.content, true),
+  math_block: (token) => formula(token.content, true),
+};
+
+// "[ ] milk" at the start of a list item is a box that nobody can tick.
+function markTask(place, children) {
+  const found = place.closest("li")?.textContent === "" && children[0]?.type === "text" ? TASK.exec(children[0].content) : null;
+  if (!found) return children;
+  place.closest("li").className = "task";
+  place.append(el("input", { type: "checkbox", disabled: true, checked: found[1] !== " ", "aria-label": found[1] === " " ? "to do" : "done" }), " ");
+  const [first, ...rest] = children;
+  return [{ ...first, content: first.content.replace(TASK, "") }, ...rest];
 }
 
-function list(lines, depth) {
-  const ordered = /\d/.test(LIST_ITEM.exec(lines[0])[2]);
-  const margin = LIST_ITEM.exec(lines[0])[1].length;
-  const items = [];
-  for (const line of lines) {
-    const found = LIST_ITEM.exec(line);
-    if (found && found[1].length <= margin + 1) items.push([found[3]]);
-    else items.at(-1).push(line);
-  }
-  return el(
-    ordered ? "ol" : "ul",
-    {},
-    ...items.map(([first, ...more]) => el("li", {}, ...inline(first), ...(more.length ? blocks(more, depth + 1) : []))),
-  );
-}
-
-function takeWhile(lines, from, test) {
-  let to = from;
-  while (to < lines.length && test(lines[to])) to += 1;
-  return to;
-}
-
-const startsBlock = (line) => /^\s*(#{1,6}\s|```|>|([-*_])\s*(\2\s*){2,}$)/.test(line) || LIST_ITEM.test(line);
-
-function blocks(lines, depth = 0) {
-  const out = [];
-  let i = 0;
-  while (i < lines.length) {
-    const line = lines[i];
-    const heading = /^\s*(#{1,6})\s+(.*?)\s*#*$/.exec(line);
-    if (!line.trim()) {
-      i += 1;
-    } else if (/^\s*```/.test(line)) {
-      const end = takeWhile(lines, i + 1, (l) => !/^\s*```\s*$/.test(l));
-      out.push(el("pre", { tabindex: "0" }, el("code", {}, lines.slice(i + 1, end).join("\n"))));
-      i = end + 1;
-    } else if (heading) {
-      out.push(el(`h${Math.min(heading[1].length + 2, 5)}`, {}, ...inline(heading[2])));
-      i += 1;
-    } else if (/^\s*([-*_])\s*(\1\s*){2,}$/.test(line)) {
-      out.push(el("hr"));
-      i += 1;
-    } else if (/^\s*>/.test(line) && depth < DEPTH) {
-      const end = takeWhile(lines, i, (l) => /^\s*>/.test(l));
-      out.push(el("blockquote", {}, ...blocks(lines.slice(i, end).map((l) => l.replace(/^\s*>\s?/, "")), depth + 1)));
-      i = end;
-    } else if (LIST_ITEM.test(line) && depth < DEPTH) {
-      const end = takeWhile(lines, i, (l) => LIST_ITEM.test(l) || /^\s{2,}\S/.test(l));
-      out.push(list(lines.slice(i, end), depth));
-      i = end;
-    } else if (line.includes("|") && /^\s*\|?[\s:|-]*-[\s:|-]*$/.test(lines[i + 1] || "") && (lines[i + 1] || "").includes("|")) {
-      const end = takeWhile(lines, i, (l) => l.includes("|"));
-      out.push(table(lines.slice(i, end)));
-      i = end;
-    } else {
-      const end = Math.max(i + 1, takeWhile(lines, i + 1, (l) => l.trim() && !startsBlock(l)));
-      const kept = lines.slice(i, end).map((l, n) => (n && /( {2,}|\\)$/.test(lines[i + n - 1]) ? `\u0000${l}` : l).replace(/\\$/, ""));
-      out.push(paragraph(kept));
-      i = end;
+function build(tokens, top) {
+  const open = [top];
+  for (const token of tokens) {
+    const place = open.at(-1);
+    if (token.type === "inline") build(markTask(place, token.children), place);
+    else if (token.nesting < 0) open.pop();
+    else if (token.nesting === 0) place.append((SINGLE[token.type] || SINGLE.text)(token));
+    else {
+      // The paragraphs of a tight list are not shown as such.
+      const element = token.hidden ? place : (OPEN[token.type] || ((one) => el(one.tag)))(token);
+      if (element !== place) place.append(element);
+      open.push(element);
     }
   }
-  return out;
+  return top;
 }
 
-export const markdown = (text) => blocks(text.replace(/\r\n?/g, "\n").replaceAll("\u0000", "").split("\n"));
+export const markdown = (text) => [...build(parser.parse(text.replaceAll("\u0000", ""), {}), el("div")).childNodes];

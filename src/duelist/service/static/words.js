@@ -1,0 +1,118 @@
+// What the voting page says, in the first language of the browser that is here. English is the source; a missing word is English.
+
+const WORDS = {
+  en: {
+    skip_link: "Go to the vote buttons",
+    preparing: "Preparing the first candidates. After a new start this can take half a minute.",
+    how: "Read both, then choose with the buttons below.",
+    shortcuts: "Choose with keys as well",
+    candidate: "Candidate",
+    better: "{letter} is better",
+    best: "{letter} is best",
+    tie: "Tie",
+    equal: "Equally good",
+    both_bad: "Both bad",
+    all_bad: "All bad",
+    skip: "Skip",
+    skipped: "Skipped",
+    undo: "Undo",
+    saved: "{what}: saved.",
+    taken_back: "Vote taken back.",
+    shown_again: "Vote taken back. The pair before is shown again.",
+    new_pair: "New pair.",
+    new_candidates: "New candidates.",
+    vote_count: { one: "{n} vote in this sitting", other: "{n} votes in this sitting" },
+    read_first: "Read {letter} first: it is here.",
+    retry: "Try again",
+    no_link: "This voting link does not work any more. Ask the administrator of this arena for another.",
+    need_link: "To vote here you need the voting link: ask the administrator of this arena for it. If that is you, sign in on the start page.",
+    no_arena: "This page leads to no arena. Check the link.",
+    answered: "This pair was answered before, perhaps in another tab. Try again for the next one.",
+    unreachable: "The service cannot be reached. Your vote was not saved; check your connection and try again.",
+    trouble: "Voting is not possible now",
+    an_image: "an image",
+    no_image: "The image at {address} cannot be loaded.",
+    your_vote: "Your vote",
+  },
+  de: {
+    skip_link: "Zu den Abstimmungsknöpfen",
+    preparing: "Die ersten Kandidaten werden vorbereitet. Nach einem Neustart kann das eine halbe Minute dauern.",
+    how: "Lesen Sie beide und wählen Sie dann unten.",
+    shortcuts: "Auch mit Tasten wählen",
+    candidate: "Kandidat",
+    better: "{letter} ist besser",
+    best: "{letter} ist am besten",
+    tie: "Gleich",
+    equal: "Gleich gut",
+    both_bad: "Beide schlecht",
+    all_bad: "Alle schlecht",
+    skip: "Überspringen",
+    skipped: "Übersprungen",
+    undo: "Zurücknehmen",
+    saved: "{what}: gespeichert.",
+    taken_back: "Stimme zurückgenommen.",
+    shown_again: "Stimme zurückgenommen. Das vorige Paar ist wieder zu sehen.",
+    new_pair: "Neues Paar.",
+    new_candidates: "Neue Kandidaten.",
+    vote_count: { one: "{n} Stimme in dieser Sitzung", other: "{n} Stimmen in dieser Sitzung" },
+    read_first: "Lesen Sie zuerst {letter}: hier.",
+    retry: "Noch einmal versuchen",
+    no_link: "Dieser Abstimmungslink gilt nicht mehr. Bitten Sie die Verwaltung dieser Arena um einen neuen.",
+    need_link: "Zum Abstimmen brauchen Sie den Abstimmungslink: Bitten Sie die Verwaltung dieser Arena darum. Wenn Sie das selbst sind, melden Sie sich auf der Startseite an.",
+    no_arena: "Zu dieser Seite gibt es keine Arena. Prüfen Sie den Link.",
+    answered: "Dieses Paar wurde schon beantwortet, vielleicht in einem anderen Tab. Versuchen Sie es noch einmal mit dem nächsten.",
+    unreachable: "Der Dienst ist nicht erreichbar. Ihre Stimme wurde nicht gespeichert; prüfen Sie die Verbindung und versuchen Sie es noch einmal.",
+    trouble: "Abstimmen ist gerade nicht möglich",
+    an_image: "ein Bild",
+    no_image: "Das Bild unter {address} kann nicht geladen werden.",
+    your_vote: "Ihre Stimme",
+  },
+  fr: {
+    skip_link: "Aller aux boutons de vote",
+    preparing: "Préparation des premiers candidats. Après un redémarrage, cela peut prendre une demi-minute.",
+    how: "Lisez les deux, puis choisissez avec les boutons ci-dessous.",
+    shortcuts: "Choisir aussi au clavier",
+    candidate: "Candidat",
+    better: "{letter} est meilleur",
+    best: "{letter} est le meilleur",
+    tie: "Égalité",
+    equal: "Aussi bons",
+    both_bad: "Mauvais tous les deux",
+    all_bad: "Tous mauvais",
+    skip: "Passer",
+    skipped: "Passé",
+    undo: "Annuler",
+    saved: "{what} : enregistré.",
+    taken_back: "Vote annulé.",
+    shown_again: "Vote annulé. La paire précédente est de nouveau affichée.",
+    new_pair: "Nouvelle paire.",
+    new_candidates: "Nouveaux candidats.",
+    vote_count: { one: "{n} vote dans cette séance", other: "{n} votes dans cette séance" },
+    read_first: "Lisez d’abord {letter} : c’est ici.",
+    retry: "Réessayer",
+    no_link: "Ce lien de vote n’est plus valable. Demandez-en un autre à l’administrateur de cette arène.",
+    need_link: "Pour voter ici, il faut le lien de vote : demandez-le à l’administrateur de cette arène. Si c’est vous, connectez-vous sur la page d’accueil.",
+    no_arena: "Cette page ne mène à aucune arène. Vérifiez le lien.",
+    answered: "Cette paire a déjà reçu une réponse, peut-être dans un autre onglet. Réessayez pour la suivante.",
+    unreachable: "Le service est injoignable. Votre vote n’a pas été enregistré ; vérifiez la connexion et réessayez.",
+    trouble: "Impossible de voter pour le moment",
+    an_image: "une image",
+    no_image: "L’image à l’adresse {address} ne peut pas être chargée.",
+    your_vote: "Votre vote",
+  },
+};
+
+export const language = navigator.languages.map((tag) => tag.slice(0, 2).toLowerCase()).find((tag) => tag in WORDS) || "en";
+
+export function word(name, values = {}) {
+  let text = WORDS[language][name] ?? WORDS.en[name];
+  if (typeof text === "object") text = text[new Intl.PluralRules(language).select(values.n)] ?? text.other;
+  return text.replace(/\{(\w+)\}/g, (_, key) => values[key]);
+}
+
+// Every element that names its words: data-word for its text, data-word-label for its accessible name.
+export function translate(root) {
+  document.documentElement.lang = language;
+  for (const place of root.querySelectorAll("[data-word]")) place.textContent = word(place.dataset.word, place.dataset);
+  for (const place of root.querySelectorAll("[data-word-label]")) place.setAttribute("aria-label", word(place.dataset.wordLabel));
+}
