@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from duelist.actions.finite import FiniteActions
-from duelist.policies.algorithms import foresight as returning_arms
+from duelist.policies.algorithms.sampling import foresight as returning_arms
 from duelist.policies.algorithms.sampling.foresight import carry_over
 from duelist.policies.parts.prior_scale import base_ridge
 from duelist.typing import FloatArray
