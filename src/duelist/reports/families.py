@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from duelist.experiments.families.problems import Contender, family_title
+from duelist.experiments.families.problems import Contender
 from duelist.experiments.families.standings import (
     Contest,
     FamilyStandings,
@@ -100,7 +100,7 @@ def collect_standings(
         design = results[name, "design"]
         final = results.get((name, "final"), design)
         stages = [(one.spec, extract_series(one.spec, one.table)) for one in (design, final)]
-        families.append(compute_standings(name, family_title(name), stages[0], stages[1], under_test))
+        families.append(compute_standings(name, design.spec.title, stages[0], stages[1], under_test))
     return families
 
 

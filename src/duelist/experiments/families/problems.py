@@ -107,7 +107,7 @@ def family_spec(name: str, stage: str, *, line_up: str = LINE_UP, only: Collecti
             "environment": {"kind": "LinearDuels", **problem.get("environment", {})},
             "rounds": rounds,
             "thin": max(1, rounds // _CURVE_POINTS),
-            "policies": _select_policies(players["policies"], only),
+            "policies": line_up_policies(line_up, only),
             **sizes,
             "trials": min(most, sizes["trials"]),
         }
@@ -120,7 +120,21 @@ def families_text(line_up: str = LINE_UP) -> str:
     return "\n".join((_folder() / f"{name}.toml").read_text(encoding="utf-8") for name in names)
 
 
-def _select_policies(policies: Sequence[dict[str, Any]], only: Collection[str]) -> list[dict[str, Any]]:
+def line_up_policies(
+    line_up: str = LINE_UP, only: Collection[str] = (), more: Sequence[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """The policies of a line-up and perhaps more, as a spec names them.
+
+    Args:
+        line_up: name of the list of policies.
+        only: labels of the policies to include; empty for all.
+        more: further policies.
+
+    Example:
+        >>> line_up_policies(only=["Uniform"])
+        [{'policy': 'Uniform'}]
+    """
+    policies = [*_read(one_of("line-up", line_up, line_ups()))["policies"], *more]
     labels = [policy.get("label", policy["policy"]) for policy in policies]
     for label in only:
         one_of("policy", label, labels)
