@@ -188,10 +188,50 @@ def add_loss_gradient(
     return counts.weight * total
 
 
+# From this many entries on it is worth a pass over the contrasts to see whether most of them are zero, as where an item is a
+# unit vector: the products then cost what is there and not dim^2.
+_MANY_ENTRIES = 1 << 19
+_FULL = 8  # a contrast with more than dim / 8 entries is full
+
+
+@maker
+def _add_sparse_gram(matrix: FloatArray, contrasts: FloatArray, weights: FloatArray) -> bool:
+    """`add_weighted_gram` by the entries that are not zero; False, with nothing done, where most are not."""
+    dim, n = matrix.shape[0], weights.shape[0]
+    ends = np.zeros(n + 1, dtype=np.int64)
+    for i in range(dim):
+        for p in range(n):
+            ends[p + 1] += contrasts[i, p] != 0.0
+    for p in range(n):
+        ends[p + 1] += ends[p]
+    if ends[n] * _FULL > n * dim:
+        return False
+    rows = np.empty(ends[n], dtype=np.int64)
+    following = ends[:n].copy()
+    for i in range(dim):
+        for p in range(n):
+            if contrasts[i, p] != 0.0:
+                rows[following[p]] = i
+                following[p] += 1
+    for p in range(n):
+        for a in range(ends[p], ends[p + 1]):
+            i = rows[a]
+            scaled = weights[p] * contrasts[i, p]
+            for b in range(ends[p], a + 1):
+                j = rows[b]
+                entry = scaled * contrasts[j, p]
+                matrix[i, j] += entry
+                if j < i:
+                    matrix[j, i] += entry
+    return True
+
+
 @inlined
 def add_weighted_gram(matrix: FloatArray, contrasts: FloatArray, weights: FloatArray, scaled: FloatArray) -> None:
     """Add sum_p weights[p] z_p z_p^T to both triangles of `matrix` (dim, dim); `scaled` (n,) is scratch."""
     n = weights.shape[0]
+    if n * matrix.shape[0] >= _MANY_ENTRIES and _add_sparse_gram(matrix, contrasts, weights):
+        return
     for i in range(matrix.shape[0]):
         for p in range(n):
             scaled[p] = weights[p] * contrasts[i, p]

@@ -11,6 +11,7 @@ is a few long vector operations, which NumPy does about as fast as a compiled lo
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from duelist.core.errors import InvalidInputError
 from duelist.history.statistics import Statistics
@@ -18,6 +19,9 @@ from duelist.kernels.logistic import Likelihood
 from duelist.posteriors.linear import LinearPotential, empty_likelihood
 from duelist.posteriors.priors import Prior
 from duelist.typing import FloatArray
+
+_MANY_ENTRIES = 1 << 19
+_FULL = 8  # contrasts with more than dim / 8 entries are full
 
 
 class TableLoss:
@@ -39,6 +43,9 @@ class TableLoss:
 
     def __init__(self, columns: FloatArray, totals: FloatArray, losses: FloatArray, eta: float = 1.0) -> None:
         self._columns, self._weights = columns, eta * totals
+        # Items as unit vectors: products of the entries that are there, and not of dim^2.
+        mostly_zero = columns.size >= _MANY_ENTRIES and np.count_nonzero(columns) * _FULL < columns.size
+        self._sparse = csr_array(columns) if mostly_zero else None
         with np.errstate(over="ignore", invalid="ignore"):  # features this large show in the first value
             self._half_rows = np.ascontiguousarray(0.5 * (self._weights * columns).T)
             self._linear: FloatArray = columns @ (eta * (losses - 0.5 * totals))
@@ -67,6 +74,9 @@ class TableLoss:
         """Curvature (dim, dim) at theta (dim,)."""
         small = np.exp(-np.abs(theta @ self._columns))
         curvature = self._weights * small / (1.0 + small) ** 2
+        if self._sparse is not None:
+            weighted: csr_array = self._sparse.multiply(curvature).tocsr()
+            return np.asarray((weighted @ self._sparse.T).todense())
         return np.asarray((curvature * self._columns) @ self._columns.T)
 
 

@@ -79,7 +79,7 @@ class Service:
         self._leaderboards: OrderedDict[str, Leaderboard] = OrderedDict()
         self._beliefs: OrderedDict[str, ArenaBeliefs] = OrderedDict()
         self._finding = threading.Lock()
-        self._computing = threading.Lock()
+        self._computing: dict[str, threading.Lock] = {}
 
     async def commit(self, command: Command[ServiceState, Result]) -> Result:
         """Carry out a command; returns when its event is durable."""
@@ -107,20 +107,29 @@ class Service:
         return beliefs.draws(read)
 
     def leaderboard(self, arena_id: str) -> Leaderboard:
-        """What the votes of an arena say, computed at most once for every revision of it."""
+        """What the votes of an arena say, computed at most once for every revision of it.
+
+        Arenas do not wait for each other. While one thread computes, the others get the board before, which says its revision.
+        """
         revision = self.arena(arena_id).revision
-        with self._computing:
+        with self._finding:
+            computing = self._computing.setdefault(arena_id, threading.Lock())
             known = self._leaderboards.get(arena_id)
-            if known is not None and known.revision == revision:
+        if known is not None and (known.revision == revision or computing.locked()):
+            return known
+        with computing:
+            known = self._leaderboards.get(arena_id)
+            if known is not None and known.revision >= revision:
                 return known
             inputs = self._inputs(arena_id)
             while inputs.features.shape[1] != inputs.draws.theta.shape[1]:  # items were added while draws were made
                 inputs = self._inputs(arena_id)
             leaderboard = compute_leaderboard(inputs)
-            self._leaderboards[arena_id] = leaderboard
-            self._leaderboards.move_to_end(arena_id)
-            if len(self._leaderboards) > _REMEMBERED_LEADERBOARDS:
-                self._leaderboards.popitem(last=False)
+            with self._finding:
+                self._leaderboards[arena_id] = leaderboard
+                self._leaderboards.move_to_end(arena_id)
+                if len(self._leaderboards) > _REMEMBERED_LEADERBOARDS:
+                    self._leaderboards.popitem(last=False)
             return leaderboard
 
     def _inputs(self, arena_id: str) -> LeaderboardInputs:

@@ -55,8 +55,8 @@ async def open_link(service: TheService, link: str) -> Response:
 
 
 @router.get("/healthz", tags=["operations"])
-def health(service: TheService) -> Health:
-    """Whether the service works, and what was found when its journal was opened."""
+async def health(service: TheService) -> Health:
+    """Whether the process answers, and what was found when its journal was opened. Threads that are all busy do not matter."""
     return Health(
         status="ok",
         version=__version__,

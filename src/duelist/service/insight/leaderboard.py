@@ -263,9 +263,19 @@ def interval(values: FloatArray) -> tuple[float, float, float]:
     return float(values.mean()), float(low), float(high)
 
 
+_OPPONENTS, _RATED_DRAWS = 256, 128  # beyond these, win rates are means over a sample of opponents and of draws
+
+
 def _win_rates(utilities: FloatArray, playing: IntArray) -> FloatArray:
-    """(n_items,) posterior mean of the probability to be preferred to another active item drawn at random."""
+    """(n_items,) posterior mean of the probability to be preferred to another active item drawn at random.
+
+    Of many items, the opponents are a sample: every n-th in the order of their utilities, so the sample is spread as they are.
+    """
     n_items = utilities.shape[1]
+    if len(playing) > _OPPONENTS:
+        ordered = playing[np.argsort(utilities[:, playing].mean(axis=0), kind="stable")]
+        playing = ordered[np.linspace(0, len(ordered) - 1, _OPPONENTS).round().astype(np.int64)]
+        utilities = utilities[:: -(-len(utilities) // _RATED_DRAWS)]
     rates = np.empty(n_items)
     for n in range(n_items):
         others = playing[playing != n]
