@@ -46,3 +46,14 @@ def test_far_out_the_loss_is_linear_and_nothing_overflows() -> None:
     np.testing.assert_allclose(value, [linear], rtol=1e-12)
     np.testing.assert_allclose(gradient[0], 0.7 * (np.where(won, LOSSES, -WINS) @ ROWS), rtol=1e-9)
     assert np.isfinite(TABLE.hessian(far[0])).all()
+
+
+def test_contrasts_of_mostly_zeros_have_the_same_curvature() -> None:
+    rng = np.random.default_rng(0)
+    columns = np.zeros((600, 1000))
+    for p in range(1000):
+        columns[rng.choice(600, 2, replace=False), p] = 1.0, -1.0
+    totals, theta = rng.integers(1, 4, 1000).astype(float), rng.normal(size=600)
+    table = TableLoss(columns, totals, 0.5 * totals)
+    lose = 1.0 / (1.0 + np.exp(theta @ columns))
+    np.testing.assert_allclose(table.hessian(theta), (columns * (totals * lose * (1 - lose))) @ columns.T, atol=1e-12)

@@ -11,7 +11,7 @@ is a few long vector operations, which NumPy does about as fast as a compiled lo
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from duelist.core.errors import InvalidInputError
 from duelist.history.statistics import Statistics
@@ -75,7 +75,7 @@ class TableLoss:
         small = np.exp(-np.abs(theta @ self._columns))
         curvature = self._weights * small / (1.0 + small) ** 2
         if self._sparse is not None:
-            weighted: csr_array = self._sparse.multiply(curvature).tocsr()
+            weighted = self._sparse @ diags_array(curvature)
             return np.asarray((weighted @ self._sparse.T).todense())
         return np.asarray((curvature * self._columns) @ self._columns.T)
 
