@@ -31,15 +31,22 @@ _GRACE = 10
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 for any free one."
 )
 @click.option("--demo", is_flag=True, help="Create a sample arena to vote on.")
-@click.option("--rate", default=200.0, show_default=True, help="Requests per second for each key.")
-@click.option("--burst", default=400, show_default=True, help="Requests at once for each key.")
+@click.option("--rate", default=200.0, show_default=True, help="Requests per second for each key and address.")
+@click.option("--burst", default=400, show_default=True, help="Requests at once for each key and address.")
 @click.option("--max-body", default=2_000_000, show_default=True, help="Bytes that a request may have.")
 @click.option(
     "--embedder", "embedders", multiple=True, metavar="NAME=MODULE:FACTORY", help="Another way to turn text into features."
 )
 @click.option("--snapshot-every", default=5000, show_default=True, type=click.IntRange(1), help="Events between two snapshots.")
 @click.option("--secure-cookie", is_flag=True, help="The page is reached over https.")
-def serve(data: str, host: str, port: int, demo: bool, snapshot_every: int, **limits: Any) -> None:
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="A proxy whose X-Forwarded-For is believed, for limits per address; repeat it.  [default: none]",
+)
+def serve(data: str, host: str, port: int, demo: bool, snapshot_every: int, proxies: tuple[str, ...], **limits: Any) -> None:
     """Start the service and the page people vote on.
 
     The first start prints an admin key, once: only its digest is stored. Every start prints a link that opens the page as
@@ -64,7 +71,7 @@ def serve(data: str, host: str, port: int, demo: bool, snapshot_every: int, **li
     if host not in _LOCAL:
         click.echo("Note: others can reach this address, and keys travel in the clear. Put a proxy with https before it.")
     where = "PostgreSQL" if is_shared(data) else data
-    _run(app, bound, f"Listening on {address}. Votes go to {where}. Stop with Ctrl+C.")
+    _run(app, bound, f"Listening on {address}. Votes go to {where}. Stop with Ctrl+C.", proxies)
     click.echo(f"Stopped. Every vote that was acknowledged is in {where}.")
 
 
@@ -93,9 +100,20 @@ def _open_store(data: str, snapshot_every: int) -> Store:
     return store
 
 
-def _run(app: FastAPI, bound: socket.socket, greeting: str) -> None:
+def _allow_many_connections() -> None:
+    """Raise the limit of open files, 1,024 on most systems, to what the system allows: every connection is one."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _run(app: FastAPI, bound: socket.socket, greeting: str, proxies: tuple[str, ...] = ()) -> None:
     """Serve until Ctrl+C. Says the greeting once it listens, and once Ctrl+C would be an orderly end."""
     import uvicorn
+
+    from duelist.service.http.protocol import ImpatientProtocol
 
     class Server(uvicorn.Server):
         """Says where it listens."""
@@ -105,12 +123,15 @@ def _run(app: FastAPI, bound: socket.socket, greeting: str) -> None:
             click.echo(greeting)
             threading.Thread(target=_get_ready, name="duelist warm-up", daemon=True).start()
 
+    _allow_many_connections()
     config = uvicorn.Config(
         app,
+        http=ImpatientProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=_GRACE,
     )
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl+C is how it is meant to end

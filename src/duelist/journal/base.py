@@ -159,6 +159,9 @@ class Journal(Protocol):
     def latest_snapshot(self) -> Snapshot | None:
         """The newest durable snapshot, without waiting for a turn."""
 
+    def room(self) -> int | None:
+        """Free bytes where it writes; None where that is not known."""
+
     def erase(self) -> None:
         """Leave nothing in the file of events that were compacted away. It takes as long as writing all of it anew.
 

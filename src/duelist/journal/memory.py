@@ -42,6 +42,9 @@ class MemoryStore:
         """Whether the first row stands for all up to there."""
         return bool(self._rows) and self._rows[0].kind == COMPACTED and self._rows[0].position >= position
 
+    def room(self) -> None:
+        """Not known."""
+
     def erase(self) -> None:
         """Nothing is left of what was dropped."""
 

@@ -35,10 +35,12 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS duelist_pieces (
         journal TEXT NOT NULL, name TEXT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (journal, name))""",
 )
+_STATEMENT_TIMEOUT = "SET statement_timeout = '60s'"
 # A commit waits for the disk; no process waits for ever for a turn, and one that hangs in its turn loses it.
 _SESSION = (
     "SET synchronous_commit = on",
     "SET lock_timeout = '30s'",
+    _STATEMENT_TIMEOUT,
     "SET idle_in_transaction_session_timeout = '60s'",
     "SET client_min_messages = warning",
 )
@@ -143,9 +145,14 @@ class PostgresStore:
         found = self._writer.execute(query, (self._name, position, COMPACTED)).fetchone()
         return found is not None and bool(found[0])
 
+    def room(self) -> None:
+        """Not known: the disk is the server's."""
+
     def erase(self) -> None:
         """Free the rows that were dropped. The server's own log and its backups keep them as long as they are set up to."""
+        self._writer.execute("SET statement_timeout = 0")  # it takes as long as it takes
         self._writer.execute("VACUUM duelist_events, duelist_snapshots, duelist_pieces")
+        self._writer.execute(_STATEMENT_TIMEOUT)
 
     def rollback(self) -> None:
         """End the transaction, if there is one and the connection still stands."""

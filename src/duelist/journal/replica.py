@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -18,7 +19,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 
 from duelist.core.checks import whole_number
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
-from duelist.journal.base import Event, Journal, Record, Result, Turn, check_process
+from duelist.journal.base import Event, Journal, JournalError, Record, Result, Turn, check_process
 
 State = TypeVar("State")
 Rewritten = TypeVar("Rewritten", covariant=True)
@@ -113,6 +114,32 @@ class Counters(NamedTuple):
     rebuilt: int
 
 
+_LEAST_ROOM = 4_000_000  # bytes: a few thousand votes
+
+
+class LateClock:
+    """The time of events, milliseconds since 1970, while the system's clock is behind the last event.
+
+    After a clock that was ahead for a while, time goes on from the last event at nine tenths of its speed, until the system's
+    clock has caught up. So it never goes back, and never stands still for good.
+
+    Args:
+        ticks: seconds that pass whatever the system's clock says.
+    """
+
+    def __init__(self, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._ticks = ticks
+        self._told = self._at = 0.0  # the time that was told last, and the ticks then
+
+    def go_on_from(self, latest: int) -> int:
+        """The time of the next event; `latest` is that of the last one."""
+        now = self._ticks()
+        if latest != int(self._told):  # the first time, or the system's clock was used since
+            self._told, self._at = float(latest), now
+        self._told, self._at = self._told + 900.0 * (now - self._at), now
+        return int(self._told)
+
+
 class Replica(Generic[State]):
     """A state that follows a journal.
 
@@ -137,7 +164,8 @@ class Replica(Generic[State]):
         clock: Callable[[], int] | None = None,
         keep_events: bool = True,
     ) -> None:
-        self._journal, self._fold, self._clock, self._keep_events = journal, fold, clock, keep_events
+        self._journal, self._fold, self._keep_events = journal, fold, keep_events
+        self._clock, self._late = clock, LateClock()
         self._rewriting: RewritingFold[State] | None = fold if isinstance(fold, RewritingFold) else None
         self._snapshot_every = whole_number("snapshot_every", snapshot_every, at_least=1)
         self._growth = whole_number("growth", growth, at_least=1)
@@ -191,6 +219,13 @@ class Replica(Generic[State]):
         """Take in what other processes appended."""
         self._journal.transact(self._catch_up)
 
+    def probe(self) -> None:
+        """Raise `JournalError` where the journal does not answer or its disk is full."""
+        self.refresh()
+        room = self._journal.room()
+        if room is not None and room < _LEAST_ROOM:
+            raise JournalError(f"its disk has {room / 1e6:.1f} MB left; {_LEAST_ROOM / 1e6:g} are needed. Free some.")
+
     def save_snapshot(self) -> None:
         """Save a snapshot now, if there is anything new."""
         if self._position != self._snapshot_position:
@@ -215,7 +250,8 @@ class Replica(Generic[State]):
                 self._catch_up(turn)
             state = self._state
             try:
-                event = command.decide(state, max(self._clock(), self._fold.latest(state)) if self._clock else 0)
+                at, latest = self._clock() if self._clock else 0, self._fold.latest(state) if self._clock else 0
+                event = command.decide(state, at if at >= latest else self._late.go_on_from(latest))
                 if event is None:
                     return command.reply(state, None)
             except BaseException as error:
@@ -265,7 +301,8 @@ class Replica(Generic[State]):
             read.add(name)
             return turn.piece(name)
 
-        if snapshot is not None:
+        # One ahead of the journal belongs to events that are gone, as after a restored copy: it is no state of this journal.
+        if snapshot is not None and snapshot.position <= turn.head:
             # A snapshot is a cache: one that this version cannot read is left alone, and the whole journal replayed instead.
             with contextlib.suppress(SavedStateError):
                 load = self._rewriting

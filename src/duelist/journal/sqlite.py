@@ -6,6 +6,9 @@ writer. Two processes may share a file on one machine; a network drive cannot be
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 import sqlite3
 import struct
 import threading
@@ -40,6 +43,7 @@ class SQLiteStore:
         self._path = Path(path)
         self.notes: tuple[str, ...] = ()
         left_behind = frames_in_log(self._path)
+        make_private(self._path)
         try:
             self._writer = self._connect()
             try:
@@ -138,6 +142,10 @@ class SQLiteStore:
         if busy:
             raise JournalError(f"another process has been reading {self._path.name} for {_PATIENCE:.0f} seconds")
 
+    def room(self) -> int:
+        """Free bytes on its disk."""
+        return shutil.disk_usage(self._path.parent).free
+
     def rollback(self) -> None:
         """End the transaction, if there is one."""
         if self._writer.in_transaction:
@@ -189,6 +197,15 @@ class SQLiteJournal(GroupedJournal):
 
     def __init__(self, path: str | PathLike[str]) -> None:
         super().__init__(SQLiteStore(path))
+
+
+def make_private(path: Path) -> None:
+    """Make the file, for its owner alone, where it does not exist. SQLite gives the files beside it the same mode.
+
+    A file that exists keeps its mode: its owner may have opened it to others.
+    """
+    with contextlib.suppress(OSError):  # SQLite says it better when it opens the file
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 _HEADER = struct.Struct(">8I")

@@ -73,6 +73,9 @@ class Store(Protocol):
     def has_compacted(self, position: int) -> bool:
         """Whether a row that stands for all before it is at that position or behind it, as the writer sees it in its turn."""
 
+    def room(self) -> int | None:
+        """Free bytes where it writes; None where that is not known."""
+
     def erase(self) -> None:
         """Leave nothing of what earlier commits dropped, as far as the backend can."""
 
@@ -205,6 +208,10 @@ class GroupedJournal:
         if threading.current_thread() is self._writer:
             raise JournalError("a transaction must not wait for another of the same journal. Use the turn it was given.")
         return self.submit(transaction).result()
+
+    def room(self) -> int | None:
+        """Free bytes where it writes; None where that is not known."""
+        return self._store.room()
 
     def erase(self) -> None:
         """Leave nothing of what was compacted away."""

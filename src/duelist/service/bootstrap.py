@@ -13,12 +13,12 @@ from duelist.journal.base import Journal
 from duelist.journal.postgres import PostgresJournal
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.service.arena.items import with_ids
-from duelist.service.commands import CreateArena, EnsureAdminKey
+from duelist.service.commands import GIVEN_KEY, CreateArena, EnsureAdminKey, RevokeKey
 from duelist.service.embedding import Embedder
 from duelist.service.http.request_models import NewArena
 from duelist.service.http.requests import items_of, spec_of
 from duelist.service.insight.leaderboard import compute_leaderboard, leaderboard_inputs
-from duelist.service.keys import new_secret
+from duelist.service.keys import digest_of, new_secret
 from duelist.service.settings import ServiceSettings
 from duelist.service.state import ServiceState, check_playable, created
 from duelist.service.store import Store
@@ -100,13 +100,21 @@ def check_key(given: str | None) -> None:
 def first_key(store: Store, given: str | None = None) -> str | None:
     """Make sure that there is an admin key. Returns the secret of a new one, or None where there was one already.
 
+    A given key takes the place of the one given before, which is revoked.
+
     Args:
         store: the state.
         given: a secret to use instead of a random one, as set by the administrator.
     """
     check_key(given)
     secret = given or new_secret()
-    return secret if store.commit(EnsureAdminKey(secret, given is not None)) else None
+    is_new = store.commit(EnsureAdminKey(secret, given is not None))
+    if given is not None:
+        known = store.read(lambda state: list(state.keys.values()))
+        for key in known:
+            if key.label == GIVEN_KEY and key.is_master and key.digest != digest_of(given):
+                store.commit(RevokeKey(key.id))
+    return secret if is_new else None
 
 
 def add_demo(store: Store, settings: ServiceSettings) -> None:

@@ -68,6 +68,9 @@ class CreateKey:
         return state.by_digest[digest_of(self.secret)]
 
 
+GIVEN_KEY = "given key"  # label of the key that the administrator sets from outside
+
+
 @dataclass(frozen=True, slots=True)
 class EnsureAdminKey:
     """Create an admin key for the whole service, unless there is one.
@@ -82,7 +85,7 @@ class EnsureAdminKey:
 
     def decide(self, state: ServiceState, at: int) -> Event | None:
         """The event `key`; None where there is one already."""
-        key = new_key(self.secret, role="admin", label="given key" if self.given else "first key", scope="", at=at)
+        key = new_key(self.secret, role="admin", label=GIVEN_KEY if self.given else "first key", scope="", at=at)
         if key.digest in state.by_digest:
             return None
         if not self.given and any(known.is_master for known in state.keys.values()):

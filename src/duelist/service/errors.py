@@ -40,6 +40,13 @@ class ConflictError(ServiceError):
     title = "In conflict with the present state"
 
 
+class TooSlowError(ServiceError):
+    """The body did not arrive in time."""
+
+    status = 408
+    title = "Body too slow"
+
+
 class TooLargeError(ServiceError):
     """The body is longer than the service accepts."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -28,6 +29,8 @@ from duelist.service.settings import ServiceSettings
 from duelist.service.state import ServiceState
 from duelist.service.store import Store
 
+_LOG = logging.getLogger("duelist.service")
+_PATIENCE = 5.0  # of a question whether the journal answers
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -47,6 +50,7 @@ class Metrics:
         )
         self.asks = Counter("duelist_asks_total", "Pairs asked for.", registry=registry)
         self.answers = Counter("duelist_answers_total", "Answers acknowledged.", ["outcome"], registry=registry)
+        self.failed = Counter("duelist_failed_commits_total", "Commits that the journal refused.", registry=registry)
         self.undone = Counter("duelist_undone_total", "Answers taken back.", registry=registry)
         self.refused = Counter(
             "duelist_refused_total", "Requests without a valid key, or over their rate.", ["why"], registry=registry
@@ -86,7 +90,18 @@ class Service:
         try:
             return await asyncio.wrap_future(self.store.submit(command))
         except JournalError as error:
+            self.metrics.failed.inc()
+            _LOG.error("a commit failed: %s", error)
             raise UnavailableError(f"the journal cannot be written to: {error} Try again later.") from error
+
+    async def check_ready(self) -> None:
+        """Raise an error that says why where the journal does not answer, or its disk is full."""
+        try:
+            await asyncio.wait_for(asyncio.to_thread(self.store.probe), _PATIENCE)
+        except TimeoutError as error:
+            raise UnavailableError(f"the journal has not answered for {_PATIENCE:g} seconds.") from error
+        except JournalError as error:
+            raise UnavailableError(f"the journal cannot be written to: {error}") from error
 
     def arena(self, arena_id: str) -> Arena:
         """The arena of that id. Read it inside `store.read` where several facts must fit together."""

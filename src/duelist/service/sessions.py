@@ -15,7 +15,8 @@ from duelist.service.keys import Role, digest_of
 
 COOKIE = "duelist_session"
 _LASTS = 12 * 3600.0
-_MOST = 1000
+_MOST_PER_KEY = 200  # so that nobody can push out the sessions of others by opening more
+_MOST = 20_000
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Caller:
     """Who makes a request.
 
     Attributes:
-        name: for rate limits: the key's id, or the session.
+        name: for rate limits: the key's id, whatever session it comes through; the session where there is no key.
         role: what the caller may do.
         scope: the one arena it may do it in; empty for all.
         by_cookie: whether a browser sent the proof by itself, which needs a guard against forged requests.
@@ -66,9 +67,12 @@ class Sessions:
         """The cookie of a new session."""
         secret = secrets.token_urlsafe(32)
         digest = digest_of(secret)
-        caller = Caller(f"session {digest[:12]}", role, scope, by_cookie=True, key_id=key_id)
+        caller = Caller(key_id or f"session {digest[:12]}", role, scope, by_cookie=True, key_id=key_id)
         with self._lock:
-            if len(self._open) >= _MOST:
+            own = [known for known, (one, _) in self._open.items() if one.key_id == key_id]
+            if len(own) >= _MOST_PER_KEY:
+                del self._open[own[0]]
+            elif len(self._open) >= _MOST:
                 del self._open[next(iter(self._open))]
             self._open[digest] = (caller, self._clock() + _LASTS)
         return secret

@@ -19,8 +19,8 @@ class ServiceSettings:
 
     Args:
         max_body: bytes that a request may have.
-        rate: requests per second that one key may make in the long run.
-        burst: requests that one key may make at once.
+        rate: requests per second that one key may make from one address in the long run.
+        burst: requests that one key may make from one address at once.
         refused_rate: refused requests (no valid key) per second that one address may make.
         embedders: by the name that arenas use.
         secure_cookie: True where the page is served over https.

@@ -6,6 +6,7 @@ request made by our own page. A request that fails is answered here, so no route
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import time
@@ -14,7 +15,14 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
-from duelist.service.errors import ForbiddenError, MissingKeyError, ServiceError, TooLargeError, TooManyRequestsError
+from duelist.service.errors import (
+    ForbiddenError,
+    MissingKeyError,
+    ServiceError,
+    TooLargeError,
+    TooManyRequestsError,
+    TooSlowError,
+)
 from duelist.service.keys import digest_of
 from duelist.service.service import Service
 from duelist.service.sessions import COOKIE, Caller
@@ -35,6 +43,12 @@ class RateLimit:
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, float(burst), clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, name: str) -> float:
+        """Seconds until there is a token; 0 if there is one. Takes none."""
+        now = self._clock()
+        tokens, then = self._buckets.get(name, (self._burst, now))
+        return max(0.0, (1.0 - tokens) / self._rate - (now - then))
 
     def take(self, name: str) -> float:
         """Take a token: 0 if there was one, else the seconds until there is."""
@@ -57,7 +71,10 @@ API = "/api/v1/"
 # What later code finds in the scope of a request: the caller, and the whole body where the method has one.
 CALLER, BODY = "duelist.caller", "duelist.body"
 PAGE_HEADER = b"x-duelist-page"
-_OPEN_TO_ALL = {"/api/v1/openapi.json", "/api/v1/session"}
+_SESSION = "/api/v1/session"
+_OPEN_TO_ALL = {"/api/v1/openapi.json", _SESSION}
+_BODY_SECONDS = 30.0
+_NOWHERE = ("unknown", 0)
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: http:; font-src 'self'; "
@@ -70,7 +87,10 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
+# Where the page is reached over https, browsers use nothing else for a year.
+_STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 
 
 class Middleware:
@@ -80,6 +100,7 @@ class Middleware:
         self._app, self._service = app, service
         settings = service.settings
         self._allowance = RateLimit(settings.rate, settings.burst)
+        self._headers = _HEADERS + ((_STRICT_TRANSPORT,) if settings.secure_cookie else ())
         self._refusals = RateLimit(settings.refused_rate, max(int(10 * settings.refused_rate), 10))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,7 +115,9 @@ class Middleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                message["headers"] = [*message.get("headers", ()), *self._headers]
+                if status == 401 and scope["path"] == _SESSION:
+                    self._refusals.take(_address(scope))  # a guess
                 if scope["path"].startswith(API):
                     message["headers"].append((b"cache-control", b"no-store"))
             await send(message)
@@ -115,8 +138,11 @@ class Middleware:
         if scope["path"].startswith(API):
             caller = self._caller(scope, headers)
             scope[CALLER] = caller
+            if scope["path"] == _SESSION and scope["method"] == "POST":
+                self._refuse_guesses(self._refusals.wait(_address(scope)))
             if caller is not None:
-                wait = self._allowance.take(caller.name)
+                # One person on a shared voting link must not use up the allowance of the others.
+                wait = self._allowance.take(f"{caller.name} {(scope.get('client') or _NOWHERE)[0]}")
                 if wait > 0:
                     raise self._too_many(wait)
                 if caller.by_cookie and scope["method"] not in _SAFE and PAGE_HEADER not in headers:
@@ -142,17 +168,19 @@ class Middleware:
         if authorization is None and scope["path"] in _OPEN_TO_ALL:
             return None
         self._service.metrics.refused.labels("key").inc()
-        address = (scope.get("client") or ("unknown",))[0]
-        wait = self._refusals.take(str(address))
+        self._refuse_guesses(self._refusals.take(_address(scope)))
+        raise MissingKeyError("send a key in the header: Authorization: Bearer duel_... An administrator makes keys.")
+
+    def _refuse_guesses(self, wait: float) -> None:
         if wait > 0:
             raise TooManyRequestsError("too many requests without a valid key came from your address. Wait a little.", wait)
-        raise MissingKeyError("send a key in the header: Authorization: Bearer duel_... An administrator makes keys.")
 
     def _too_many(self, wait: float) -> TooManyRequestsError:
         self._service.metrics.refused.labels("rate").inc()
         settings = self._service.settings
         return TooManyRequestsError(
-            f"this key may make {settings.rate:g} requests per second, {settings.burst} at once. Try again in {wait:.2f} s.",
+            f"a key may make {settings.rate:g} requests per second from one address, {settings.burst} at once. "
+            f"Try again in {wait:.2f} s.",
             wait,
         )
 
@@ -166,16 +194,20 @@ class Middleware:
             return receive
         parts: list[bytes] = []
         size = 0
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return receive
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > most:
-                raise TooLargeError(f"a body may have {most} bytes; more than that came.")
-            if not message.get("more_body", False):
-                break
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return receive
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise TooLargeError(f"a body may have {most} bytes; more than that came.")
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError as error:
+            raise TooSlowError(f"a body must arrive within {_BODY_SECONDS:g} seconds.") from error
         scope[BODY] = b"".join(parts)
         whole: list[Message] = [{"type": "http.request", "body": scope[BODY], "more_body": False}]
 
@@ -183,6 +215,11 @@ class Middleware:
             return whole.pop() if whole else await receive()
 
         return again
+
+
+def _address(scope: Scope) -> str:
+    """Where a request comes from: the client's address, or what a trusted proxy says it is."""
+    return str((scope.get("client") or _NOWHERE)[0])
 
 
 def _cookie(headers: dict[bytes, bytes]) -> str:

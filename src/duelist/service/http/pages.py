@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from duelist.service.http.answer_models import Health
+from duelist.service.http.answer_models import Health, Problem
 from duelist.service.http.dependencies import TheService
 from duelist.service.http.keys import set_cookie
 from duelist.version import __version__
@@ -64,6 +64,13 @@ async def health(service: TheService) -> Health:
         position=service.store.position,
         notes=list(service.store.notes),
     )
+
+
+@router.get("/readyz", tags=["operations"], responses={503: {"model": Problem, "description": "Votes cannot be saved now."}})
+async def ready(service: TheService) -> Health:
+    """Whether votes can be saved now: the journal answers, its disk has room, and the last commit did not fail."""
+    await service.check_ready()
+    return await health(service)
 
 
 @router.get("/metrics", include_in_schema=False)
