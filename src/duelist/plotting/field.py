@@ -10,7 +10,7 @@ import numpy as np
 from duelist.experiments.families.standings import FLOOR, Standing
 from duelist.experiments.field.rules import field_rules
 from duelist.experiments.field.standings import ProblemStandings
-from duelist.plotting.panels import log_axis, plain_axes
+from duelist.plotting.panels import line_legend, log_axis, plain_axes
 from duelist.plotting.style import line_style, new_figure
 
 if TYPE_CHECKING:
@@ -40,25 +40,28 @@ def overview_figure(problems: Sequence[ProblemStandings]) -> Figure:
                 text = f"{value:.1f}" if value < 9.95 else f"{value:.0f}" if value < 1000 else "big"
                 axes.text(
                     column, row, text + beyond, ha="center", va="center", fontsize=6.5, color="white" if dark else "0.1",
-                    fontweight="bold" if value <= 1.0 else "normal",
+                    fontweight="bold" if value == 1.0 else "normal",
                 )  # fmt: skip
     axes.imshow(np.log(np.clip(ratios, 1.0, _WORST)), aspect="auto", cmap="Blues", vmin=-0.25, vmax=np.log(_WORST))
-    axes.set_xticks(range(len(shown)), [one.problem.name for one in shown], rotation=60, ha="left", fontsize=7.5)
+    axes.set_xticks(
+        range(len(shown)), [one.problem.name for one in shown], rotation=60, ha="left", rotation_mode="anchor", fontsize=7.5
+    )
     axes.set_yticks(range(len(rules)), [rule.label for rule in rules], fontsize=7.5)
     axes.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
     axes.spines[:].set_visible(False)
-    for edges, line in (
-        ([one.problem.kind for one in shown], axes.axvline),
-        ([rule.shelf for rule in rules], axes.axhline),
-    ):
-        for place in range(1, len(edges)):
-            if edges[place] != edges[place - 1]:
+    kinds, shelves = [one.problem.kind for one in shown], [rule.shelf for rule in rules]
+    for groups, line in ((kinds, axes.axvline), (shelves, axes.axhline)):
+        for place in range(1, len(groups)):
+            if groups[place] != groups[place - 1]:
                 line(place - 0.5, color="0.4", linewidth=0.9)
+    for kind in dict.fromkeys(kinds):
+        middle = kinds.index(kind) + 0.5 * (kinds.count(kind) - 1)
+        axes.text(middle, len(rules) - 0.3, kind, ha="right", va="top", rotation=30, rotation_mode="anchor", fontsize=8)
     return figure
 
 
 def interval_figure(problems: Sequence[ProblemStandings]) -> Figure:
-    """Draw one panel per problem: a line per rule from the 5 % to the 95 % quantile, median and mean on it, best mean on top."""
+    """Draw one panel per problem: a line per rule from the 5 % to the 95 % quantile, with median and mean, best mean on top."""
     shown = [one for one in problems if one.standings.standings]
     columns = min(_COLUMNS, max(len(shown), 1))
     rows = [shown[i : i + columns] for i in range(0, len(shown), columns)]
@@ -111,12 +114,12 @@ def recommendation_figure(problems: Sequence[ProblemStandings]) -> Figure:
     for axes, problem in zip(panels, shown, strict=False):
         for one in best[problem.problem.name]:
             _draw_recommendations(axes, one, names[one.label])
-        axes.set_yscale("log")
+        log_axis(axes, "y")
         axes.set_title(problem.problem.title, fontsize=9)
         axes.set_xlabel("duels", fontsize=8)
         axes.set_ylabel("mean cost of the recommended arm", fontsize=8)
         plain_axes(axes)
-        axes.legend(fontsize=7, frameon=False, loc="lower left")
+    figure.legend(handles=line_legend(names), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
 
 
@@ -124,4 +127,4 @@ def _draw_recommendations(axes: Axes, one: Standing, number: int) -> None:
     line = line_style(number)
     mean = one.chosen.regret.mean(axis=0)
     at = mean > 0  # zero has no place on a logarithmic axis
-    axes.plot(one.chosen.rounds[at], mean[at], color=line.colour, linestyle=line.dashes, linewidth=1.4, label=one.label)
+    axes.plot(one.chosen.rounds[at], mean[at], color=line.colour, linestyle=line.dashes, linewidth=1.6)

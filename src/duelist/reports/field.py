@@ -73,12 +73,12 @@ def field_report(
 
 
 _OVERVIEW = (
-    "Mean regret over that of the best rule of each problem, at the setting that the design instances chose. Darker is worse; an "
-    "empty cell is a problem that the rule's assumptions do not allow; † a rule beyond its assumptions."
+    "Mean regret over that of the best rule of each problem, at the setting that the design instances chose. Darker is worse; "
+    "an empty cell is a problem that the rule's assumptions do not allow; † a rule beyond its assumptions."
 )
 _INTERVALS = (
-    "Regret of every rule on the final instances: the line goes from the 5 % to the 95 % quantile, the thick part from the 25 % to "
-    "the 75 %; the bar is the median, the dot the mean. Logarithmic axes. † beyond its assumptions."
+    "Regret of every rule on the final instances: the line goes from the 5 % to the 95 % quantile, the thick part from the "
+    "25 % to the 75 %; the bar is the median, the dot the mean. Logarithmic axes. † beyond its assumptions."
 )
 _CURVES = "What the recommended arm costs after n duels: mean over the final instances, of the eight rules with the best mean."
 
@@ -100,9 +100,9 @@ def _instances(problems: Sequence[ProblemStandings]) -> str:
     design = sorted({one.standings.design.trials for one in problems})
     final = sorted({one.standings.final.trials for one in problems})
     return (
-        f"{len(labels)} rules on {len(problems)} problems of {len({one.problem.kind for one in problems})} kinds. On one problem "
-        f"all play the same instances with the same noise. Settings were chosen by the mean regret on {_span(design)} design "
-        f"instances, and judged on {_span(final)} others."
+        f"{len(labels)} rules on {len(problems)} problems of {len({one.problem.kind for one in problems})} kinds. On one "
+        f"problem all play the same instances with the same noise. Settings were chosen by the mean regret on {_span(design)} "
+        f"design instances, and judged on {_span(final)} others."
     )
 
 
@@ -115,8 +115,8 @@ def _caveat(results: Mapping[tuple[str, str], Results], reduced: bool) -> str:
         return ""
     rounds, trials = max(one.spec.rounds for one in results.values()), max(one.spec.trials for one in results.values())
     return (
-        f"This run is smaller than the full one: at most {rounds} rounds and {trials} instances per problem. Its numbers are about "
-        f"this size; what is best at the start of a run need not be best later."
+        f"This run is smaller than the full one: at most {rounds} rounds and {trials} instances per problem. Its numbers are "
+        f"about this size; what is best at the start of a run need not be best later."
     )
 
 
@@ -130,7 +130,7 @@ def _kind_words(kind: str, problems: Sequence[ProblemStandings]) -> str:
     elsewhere = [row for row in ranked if len(row.ratios) < most and min(row.ratios) <= 1.0]
     if elsewhere:
         best = "; ".join(f"{row.label} on {row.problems[row.ratios.index(min(row.ratios))]}" for row in elsewhere)
-        text += f" Best where others cannot play: {best}."
+        text += f" Best on single problems, of rules that cannot play them all: {best}."
     nothing = sorted({one.label for problem in problems for one in problem.learnt_nothing()})
     if nothing:
         text += f" No better than random play on at least one of them: {', '.join(nothing)}."
@@ -171,7 +171,7 @@ def best_table(problems: Sequence[ProblemStandings]) -> ReportTable:
 
 def failure_table(problems: Sequence[ProblemStandings]) -> ReportTable:
     """Rules without numbers, and rules that learnt nothing."""
-    rows = [(one.problem, one.label, one.reason) for problem in problems for one in problem.missing]
+    rows = [(one.problem, one.label, one.reason) for problem in problems for one in problem.missing if one.label != FLOOR]
     for problem in problems:
         floor = problem.floor
         for one in problem.learnt_nothing():
@@ -184,7 +184,8 @@ def failure_table(problems: Sequence[ProblemStandings]) -> ReportTable:
         "Rules without numbers, and rules that learnt nothing",
         ("problem", "rule", "what"),
         tuple(rows),
-        f"A rule has learnt nothing where its mean regret is at least {LEARNT_NOTHING:g} of random play's. † beyond its assumptions.",
+        f"A rule has learnt nothing where its mean regret is at least {LEARNT_NOTHING:g} of random play's. † beyond its "
+        f"assumptions.",
     )
 
 

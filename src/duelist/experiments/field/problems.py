@@ -1,7 +1,7 @@
 """The problems of the field by kind, as data inside the package, and the experiment of each.
 
-`problems.toml` says what each problem offers and `rules.toml` what each rule needs: a rule plays where it gets all that it needs,
-and where its entry says so beyond that, for comparison.
+`problems.toml` says what each problem offers and `rules.toml` what each rule needs: a rule plays where it gets all that it
+needs, and where its entry says so beyond that, for comparison.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rules of the field: every registered policy, what it assumes of a problem, and the grid on which it is tuned.
 
-`rules.toml` has entries. A policy without one is not left out: its shelf says what it needs, and a parameter that sets how much it
-explores makes its grid. So a new policy plays without a word here.
+`rules.toml` has entries. A policy without one is not left out: its shelf says what it needs, and a parameter that sets how much
+it explores makes its grid. So a new policy plays without a word here.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def rules_from_mapping(data: Mapping[str, Any], shelves: Mapping[str, Sequence[s
 
 
 def rules_without_entry() -> list[str]:
-    """Policies that play by what their shelf says: give them an entry in `rules.toml` where they deserve a grid of their own."""
+    """Policies that play by what their shelf says; an entry in `rules.toml` gives one a grid of its own."""
     return [rule.policy for rule in field_rules() if rule.derived]
 
 

@@ -91,23 +91,24 @@ def compute_problem(
         design: spec and series; a rule of which a setting is missing, because a block failed, has no numbers.
         final: likewise. The same pair twice chooses in hindsight.
     """
-    stages = [(spec, [judged for one in series if (judged := _judged(one, problem))]) for spec, series in (design, final)]
     missing: dict[str, Missing] = {}
-    for (spec, judged), (_, played) in zip(stages, (design, final), strict=True):
+    stages = []
+    for spec, played in (design, final):
+        judged = [one for series in played if (one := _judged(series, problem)) is not None]
+        stages.append((spec, judged))
         for policy in spec.policies:
-            if len(select(played, label=policy.label)) < len(policy.grid_points()):
+            wanted = len(policy.grid_points())
+            if len(select(list(played), label=policy.label)) < wanted:
                 missing.setdefault(policy.label, Missing(problem.name, policy.label, "a block failed"))
-            elif len(select(judged, label=policy.label)) < len(policy.grid_points()):
+            elif len(select(judged, label=policy.label)) < wanted:
                 missing.setdefault(policy.label, Missing(problem.name, policy.label, "recommends nothing"))
-    final_labels = {policy.label for policy in final[0].policies}
+    judged_labels = {policy.label for policy in final[0].policies}
     for policy in design[0].policies:
-        if policy.label not in final_labels:
-            missing.setdefault(policy.label, Missing(problem.name, policy.label, "left out after its design instances"))
+        if policy.label not in judged_labels:
+            missing.setdefault(policy.label, Missing(problem.name, policy.label, "no numbers on its design instances"))
     beyond = [rule.label for rule in problem.players() if problem.is_beyond(rule)]
-    (design_spec, final_spec), (chosen_on, judged_on) = (
-        [_without(spec, missing) for spec, _ in stages],
-        [one for _, one in stages],
-    )
+    design_spec, final_spec = (_without(spec, missing) for spec, _ in stages)
+    chosen_on, judged_on = (judged for _, judged in stages)
     if design_spec is None or final_spec is None:
         nobody = FamilyStandings(name=problem.name, title=problem.title, design=design[0], final=final[0], standings=())
         return ProblemStandings(problem=problem, standings=nobody, missing=tuple(missing.values()))

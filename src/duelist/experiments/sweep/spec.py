@@ -45,8 +45,8 @@ class Spec:
         tuning: instances for the tuned parameters.
         thin: regret curves keep every thin-th round and the last.
         title: for reports.
-        simple_every: so many rounds apart, and after the last, keep what the arm costs that a policy would recommend then; 0 for
-            never. Policies that show slates cannot be asked.
+        simple_every: so many rounds apart, and after the last, keep what the arm costs that a policy would recommend then; 0
+            for never. Policies that show slates cannot be asked.
 
     Example:
         >>> spec = Spec(name="demo", policies=[PolicySpec(policy="FGTS", grid={"alpha": [0.0, 0.1]})], rounds=100, trials=4)
