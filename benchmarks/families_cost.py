@@ -27,16 +27,16 @@ class EnoughPlayedError(Exception):
     """The rounds that were to be timed are over."""
 
 
-def cost(spec: Spec, cell: Cell) -> float:
-    """Processor seconds per lane of a whole run."""
+def cost(spec: Spec, cell: Cell, most_rounds: int = ROUNDS, lanes: int = LANES) -> float:
+    """Processor seconds per lane of a whole run, of which `most_rounds` are played with about so many lanes."""
     fresh = bool(cell.environment.get("fresh_arms", False))
-    rounds = spec.rounds if fresh else min(spec.rounds, ROUNDS)
-    trials = 1 if fresh else max(2, LANES // len(cell.points))
+    rounds = spec.rounds if fresh else min(spec.rounds, most_rounds)
+    trials = 1 if fresh else max(2, lanes // len(cell.points))
     block = split_cell(spec, replace(cell, trials=tuple(range(trials))))[0]
     marks: list[float] = []
 
     def tick(_amount: int) -> None:
-        marks.append(time.thread_time())
+        marks.append(time.process_time())
         if len(marks) == rounds:
             raise EnoughPlayedError
 

@@ -21,8 +21,8 @@ PACKAGE = ROOT / "src" / "duelist"
 ROOMS_MARK = "<!-- the rooms, filled in by the site -->"
 POLICIES_MARK = "<!-- the policies, filled in by the site -->"
 
-# Lists that say which policies there are, by preference: the stub of the algorithms, or the table of the registry.
-REGISTRIES = (PACKAGE / "policies" / "algorithms" / "__init__.pyi", PACKAGE / "policies" / "registry.py")
+REGISTRY = PACKAGE / "policies" / "algorithms" / "__init__.pyi"  # the list of policies
+_FLOOR = "The floor that others are compared with"
 
 _LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*`\[])")
@@ -38,7 +38,7 @@ def rooms() -> list[str]:
 
 
 def _first_line(room: str) -> str:
-    """What a room's docstring says first."""
+    """What the docstring of a room, or of a folder in one, says first."""
     text = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))) or ""
     return text.split("\n\n")[0].replace("\n", " ")
 
@@ -56,15 +56,19 @@ def _reference(room: str) -> str:
     return f"---\ntitle: {room}\n---\n\n::: duelist.{room}\n    options:\n      heading_level: 1\n{files}"
 
 
-def policy_names() -> list[str]:
-    """The policies of the registry, in its order."""
-    registry = next(path for path in REGISTRIES if path.exists())
-    tree = ast.parse(registry.read_text(encoding="utf-8"))
-    if registry.suffix == ".pyi":
-        imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-        return [alias.asname or alias.name for node in imports for alias in node.names if _has_page(alias.asname or alias.name)]
-    table = next(node.value for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "POLICIES")
-    return [key.value for key in getattr(table, "keys", []) if isinstance(key, ast.Constant)]
+def policies_by_shelf() -> dict[str, list[str]]:
+    """The policies of the registry, in its order, by what the docstring of their shelf says; those beside the shelves last."""
+    found: dict[str, list[str]] = {}
+    for node in ast.parse(REGISTRY.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            shelf = node.module.partition(".algorithms.")[2].rpartition(".")[0]
+            found.setdefault(shelf, []).extend(alias.name for alias in node.names if _has_page(alias.name))
+    beside = {_FLOOR: found.pop("", [])}
+    return {_shelf_title(shelf): names for shelf, names in found.items()} | beside
+
+
+def _shelf_title(shelf: str) -> str:
+    return _first_line(f"policies/algorithms/{shelf}").removesuffix(".").removesuffix(": one paper, one file")
 
 
 def _has_page(policy: str) -> bool:
@@ -92,11 +96,17 @@ def _policy_row(page: Path) -> str:
 
 
 def _policy_table() -> str:
+    """One table per shelf, then the pages of what is not registered."""
     folder = ROOT / "docs" / "policies"
-    registered = [folder / f"{name.lower()}.md" for name in policy_names()]
-    others = [page for page in sorted(folder.glob("*.md")) if page.name != "index.md" and page not in registered]
-    rows = [_policy_row(page) for page in [*registered, *others]]
-    return "\n".join(["| policy | idea | paper |", "|---|---|---|", *rows])
+    groups = {title: [folder / f"{name.lower()}.md" for name in names] for title, names in policies_by_shelf().items()}
+    registered = {page for pages in groups.values() for page in pages}
+    groups["Others"] = [page for page in sorted(folder.glob("*.md")) if page.name != "index.md" and page not in registered]
+    tables = [
+        "\n".join([f"## {title}", "", "| policy | idea | paper |", "|---|---|---|", *map(_policy_row, pages)])
+        for title, pages in groups.items()
+        if pages
+    ]
+    return "\n\n".join(tables)
 
 
 def _room_table() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
 from dataclasses import MISSING, Field
 from typing import Any
 
@@ -14,7 +15,7 @@ from rich.table import Table
 
 from duelist.core.references import entry_points
 from duelist.policies.codec import parameter_fields
-from duelist.policies.registry import GROUP, POLICIES, policy_class
+from duelist.policies.registry import GROUP, policies_by_shelf, policy_class, shelf_title
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*)$")
 
@@ -22,14 +23,15 @@ _ARGUMENT = re.compile(r"^    (\w+): (.*)$")
 @click.command()
 @click.argument("name", required=False)
 def policies(name: str | None) -> None:
-    """List the policies, their parameters and defaults; with NAME, explain that policy's parameters.
+    """List the policies by kind, their parameters and defaults; with NAME, explain that policy's parameters.
 
     NAME may be one of your own: my_module:MyPolicy or path/to/file.py:MyPolicy. Policies that installed packages offer are
     listed too.
     """
     console = Console()
     if name is None:
-        console.print(_overview())
+        for table in _overview():
+            console.print(table)
         console.print("Ask for one as NAME or NAME:parameter=value,...; `duelist policies NAME` explains the parameters.")
     else:
         chosen = policy_class(name)
@@ -65,15 +67,22 @@ def explanations(policy: type[Any]) -> dict[str, str]:
     return found
 
 
-def _overview() -> Table:
-    table = Table(title="Policies", title_justify="left")
-    table.add_column("policy", style="bold", no_wrap=True)
-    table.add_column("what it does")
-    table.add_column("parameters and defaults")
-    for name, policy in {**POLICIES, **{name: policy_class(name) for name in entry_points(GROUP)}}.items():
-        parameters = ", ".join(f"{field.name}={default_text(field)}" for field in parameter_fields(policy))
-        table.add_row(name, escape(summary(policy) + _restriction(policy)), escape(parameters) or "none")
-    return table
+def _overview() -> Iterator[Table]:
+    """One table per shelf, and one of what installed packages offer."""
+    groups = {shelf_title(shelf): kinds for shelf, kinds in policies_by_shelf().items()}
+    groups["Of installed packages"] = {name: policy_class(name) for name in entry_points(GROUP)}
+    widest = max(len(name) for kinds in groups.values() for name in kinds)
+    for title, kinds in groups.items():
+        if not kinds:
+            continue
+        table = Table(title=title, title_justify="left", expand=True)
+        table.add_column("policy", style="bold", no_wrap=True, min_width=widest)
+        table.add_column("what it does", ratio=3)
+        table.add_column("parameters and defaults", ratio=2)
+        for name, policy in kinds.items():
+            parameters = ", ".join(f"{field.name}={default_text(field)}" for field in parameter_fields(policy))
+            table.add_row(name, escape(summary(policy) + _restriction(policy)), escape(parameters) or "none")
+        yield table
 
 
 def _restriction(policy: type[Any]) -> str:

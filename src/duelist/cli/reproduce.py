@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -31,6 +31,8 @@ from duelist.experiments.families.problems import (
     line_up_contenders,
 )
 from duelist.experiments.families.standings import final_specs
+from duelist.experiments.field.problems import field_problems, field_spec
+from duelist.experiments.field.standings import cut_to_chosen
 from duelist.experiments.progress import progress_bar
 from duelist.experiments.real import real_problems, real_spec
 from duelist.experiments.statistics import BANDS
@@ -44,7 +46,11 @@ QUICK_FAMILY_ROUNDS, QUICK_FAMILY_TRIALS = 400, {"design": 4, "final": 6}
 LINE_UPS = {"families": LINE_UP, "families-fgts": "fgts"}
 _DESIGN_ONLY = ("fgts",)
 REAL = "real"
+FIELD = "field"
+# Of --quick: one problem of every kind, two values of every grid.
+QUICK_FIELD_ROUNDS, QUICK_FIELD_TRIALS, QUICK_FIELD_VALUES = 40, {"design": 2, "final": 3}, 2
 EXIT_FAILED = 1
+_Size = TypeVar("_Size", int, int | None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +59,12 @@ class Options:
 
     Attributes:
         quick: run a small version for a first look.
-        rounds: of the paper's figures; of families, the most rounds.
-        trials: of the paper's figures; of families, the most instances per stage.
-        seed: of the random numbers; the final instances of families have the next one.
-        only: names of families; empty for all.
-        policies: labels of policies of the families; empty for all.
-        stage: of families, "final" for both stages or "design" for that one.
+        rounds: of the paper's figures; of families and the field, the most rounds.
+        trials: of the paper's figures; of families and the field, the most instances per stage.
+        seed: of the random numbers; the final instances of families and the field have the next one.
+        only: names of families, or of problems of the field; empty for all.
+        policies: labels of policies of the families or the field; empty for all.
+        stage: of families and the field, "final" for both stages or "design" for that one.
         out: folder of the results.
         workers: number of threads.
         cluster: address of a Dask scheduler.
@@ -91,30 +97,35 @@ class Plan:
         folder: name of the folder under `results`.
         report: makes a reproduction from (results by key, the command line, seconds).
         follow_up: makes further specs from the results of `specs`; None without any.
+        reports_failures: whether the report says what failed; else a failed block ends the command.
     """
 
     specs: Mapping[Any, Spec]
     folder: str
     report: Callable[[Mapping[Any, Any], str, float], Any]
     follow_up: Callable[[Mapping[Any, Any]], Mapping[Any, Spec]] | None = None
+    reports_failures: bool = False
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("figure", metavar="[figure1|figure2|all|families|families-fgts|real|SPEC.toml]", default="all")
+@click.argument("figure", metavar="[figure1|figure2|all|families|families-fgts|real|field|SPEC.toml]", default="all")
 @click.option("--quick", is_flag=True, help=f"A small run for a first look: {QUICK_ROUNDS} rounds, {QUICK_TRIALS} trials.")
-@click.option("--rounds", type=int, help="Duels per trial; of families, at most.  [default: 2500, as in the paper]")
+@click.option("--rounds", type=int, help="Duels per trial; of families and field, at most.  [default: 2500, as in the paper]")
 @click.option(
     "--trials",
     type=int,
-    help="Test instances per policy, and tuning instances; of families, at most.  [default: 30, as in the paper]",
+    help="Test instances per policy, and tuning instances; of families and field, at most.  [default: 30, as in the paper]",
 )
 @click.option("--seed", type=int, help="The same seed gives the same numbers.  [default: 0]")
 @click.option(
-    "--only", multiple=True, metavar="FAMILY", help="A problem family, or a set of real votes; repeat it.  [default: all]"
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="A family, problem or set of votes; repeat it.  [default: all]",
 )
-@click.option("--policies", multiple=True, metavar="LABEL", help="A policy of the families; repeat it.  [default: all]")
+@click.option("--policies", multiple=True, metavar="LABEL", help="A policy of families or field; repeat it.  [default: all]")
 @click.option(
-    "--stage", default="final", help='Of families: "design" neither plays nor shows the instances of the final table.'
+    "--stage", default="final", help='Of families and field: "design" neither plays nor shows the instances of the final table.'
 )
 @click.option(
     "--out",
@@ -138,6 +149,7 @@ def reproduce(figure: str, **options: Any) -> None:
     figure1 is FGTS against the baselines, with an appendix of further ones; figure2 is FGTS under different alpha. families is
     every policy at every setting on sixteen kinds of problem; families-fgts asks them which setting of FGTS is best for all.
     real plays on votes that people gave: `duelist data` says where to get them.
+    field is every rule of the package on every problem that its assumptions allow, with and without features.
     A file that ends in .toml is a sweep of your own. Finished blocks are kept in the folder: start a run that was killed again,
     and it continues.
     """
@@ -146,6 +158,8 @@ def reproduce(figure: str, **options: Any) -> None:
     chosen = Options(**options)
     if figure == REAL:
         plan = real_plan(chosen)
+    elif figure == FIELD:
+        plan = field_plan(chosen)
     else:
         plan = family_plan(figure, chosen) if figure in LINE_UPS else figure_plan(figure, chosen)
     folder = _result_folder(plan.folder, chosen)
@@ -160,8 +174,10 @@ def reproduce(figure: str, **options: Any) -> None:
     if chosen.quiet:
         for path in files:
             click.echo(str(path))
-        return
-    _print_summary(made, folder, len(files), time.perf_counter() - started)
+    else:
+        _print_summary(made, folder, len(files), time.perf_counter() - started)
+    if any(result.failures for result in results.values()):
+        click.get_current_context().exit(EXIT_FAILED)
 
 
 def figure_plan(figure: str, options: Options) -> Plan:
@@ -169,7 +185,9 @@ def figure_plan(figure: str, options: Options) -> Plan:
     from duelist.reports.paper import reproduction_report, sweep_report
 
     if options.only or options.policies:
-        raise InvalidInputError(f"--only and --policies choose among the problem families; got them with {figure!r}.")
+        raise InvalidInputError(
+            f"--only and --policies choose among the problem families or the field; got them with {figure!r}."
+        )
     if figure.endswith(".toml"):
         spec = load_spec(figure)
         return Plan(
@@ -179,7 +197,7 @@ def figure_plan(figure: str, options: Options) -> Plan:
                 results[spec.name], command=command, seconds=seconds, band=options.band
             ),
         )
-    names = FIGURES[one_of("figure", figure, [*FIGURES, *LINE_UPS, REAL])]
+    names = FIGURES[one_of("figure", figure, [*FIGURES, *LINE_UPS, REAL, FIELD])]
     return Plan(
         {name: resize(load_shipped_spec(name), options) for name in names},
         "reproduce",
@@ -243,6 +261,46 @@ def _result_folder(name: str, options: Options) -> Path:
     return options.out or Path("results") / name / ("quick" if options.quick else "")
 
 
+def field_plan(options: Options) -> Plan:
+    """Plan the design instances of every problem of the field, then the final ones at chosen settings and defaults."""
+    from duelist.reports.field import collect_problems, field_report
+
+    problems = field_problems()
+    for name in options.only:
+        one_of("--only", name, problems)
+    by_default = [name for name, problem in problems.items() if problem.quick or not options.quick]
+    wanted = [name for name in problems if name in (options.only or by_default)]
+    values = QUICK_FIELD_VALUES if options.quick else None
+    most = Options(rounds=QUICK_FIELD_ROUNDS) if options.quick else Options()
+
+    def make_spec(name: str, stage: str) -> Spec | None:
+        spec = field_spec(name, stage, only=options.policies, most_values=values)
+        trials = _first_given(options.trials, QUICK_FIELD_TRIALS[stage] if options.quick else None)
+        limits = replace(options, quick=False, rounds=_first_given(options.rounds, most.rounds), trials=trials)
+        return None if spec is None else _resize_family(spec, stage, limits)
+
+    def make_finals(results: Mapping[Any, Any]) -> dict[Any, Spec]:
+        finals = {}
+        for designed in collect_problems(results):
+            whole = make_spec(designed.problem.name, "final")
+            spec = None if whole is None else cut_to_chosen(whole, designed)
+            if spec is not None:
+                finals[designed.problem.name, "final"] = spec
+        return finals
+
+    def report(results: Mapping[Any, Any], command: str, seconds: float) -> Any:
+        reduced = options.quick or bool(options.rounds or options.trials or options.only or options.policies)
+        return field_report(results, command=command, seconds=seconds, reduced=reduced)
+
+    designs = {(name, "design"): spec for name in wanted if (spec := make_spec(name, "design")) is not None}
+    if not designs:
+        raise InvalidInputError(
+            f"none of the rules {', '.join(options.policies)} plays any of the problems {', '.join(wanted)}."
+        )
+    design_only = one_of("--stage", options.stage, STAGES) == "design"
+    return Plan(designs, FIELD, report, None if design_only else make_finals, reports_failures=True)
+
+
 def resize(spec: Spec, options: Options) -> Spec:
     """Set the sizes that the options name; the others stay the paper's, or become the quick ones."""
     rounds = _first_given(options.rounds, QUICK_ROUNDS if options.quick else spec.rounds)
@@ -269,7 +327,7 @@ def _resize_family(spec: Spec, stage: str, options: Options) -> Spec:
     return replace(spec, rounds=rounds, thin=min(spec.thin, rounds), trials=min(most_trials, spec.trials), seed=seed)
 
 
-def _first_given(option: int | None, otherwise: int) -> int:
+def _first_given(option: int | None, otherwise: _Size) -> int | _Size:
     return otherwise if option is None else option
 
 
@@ -288,7 +346,8 @@ def _run_plan(plan: Plan, folder: Path, options: Options) -> dict[Any, Any]:
 
     try:
         run_all(plan.specs)
-        if plan.follow_up is not None and not any(result.failures for result in results.values()):
+        failed = any(result.failures for result in results.values()) and not plan.reports_failures
+        if plan.follow_up is not None and not failed:
             run_all(plan.follow_up(results))
     except KeyboardInterrupt:
         click.echo(f"Stopped. Finished blocks are kept in {folder}; the same command goes on from there.", err=True)
@@ -296,6 +355,7 @@ def _run_plan(plan: Plan, folder: Path, options: Options) -> dict[Any, Any]:
     failures = [str(failure) for result in results.values() for failure in result.failures]
     if failures:
         _print_failures(failures, folder)
+    if failures and not plan.reports_failures:
         click.get_current_context().exit(EXIT_FAILED)
     return results
 

@@ -24,6 +24,7 @@ from duelist.preferences.logistic import win_probability
 from duelist.typing import FloatArray, IntArray
 
 KINDS = ("condorcet", "copeland", "borda")
+NEAR = 0.1  # of "near-tie": what the strength of the best arm has over the second
 LEAD, MARGIN = 0.05, 0.4  # of the cycle: by how much its winner beats the others, and they each other
 _ROUNDING = 1e-6
 
@@ -42,8 +43,9 @@ class MatrixDuels:
 
     Args:
         matrix: (K, K) P(i beats j), with P(j beats i) = 1 - P(i beats j); or the path of a file. Or a name, for a matrix that
-            every trial draws: "bradley-terry", strengths N(0, 1); "cycle", that of `MatrixDuels.cycle` in a random order of the
-            arms; "random", every pair uniform on (0, 1), mostly without an arm that beats all others.
+            every trial draws: "bradley-terry", strengths N(0, 1); "near-tie", the same with the best strength only 0.1
+            above the second; "cycle", that of `MatrixDuels.cycle` in a random order of the arms; "random", every pair uniform
+            on (0, 1), mostly without an arm that beats all others.
         arms: K of a matrix that is drawn.
         features: (K, dim) of the arms, or a path; None for unit vectors.
         regret: "condorcet", "copeland" or "borda".
@@ -55,7 +57,7 @@ class MatrixDuels:
         ([[0.0, 0.1, 0.2]], [[0.0, 0.5, 1.0]])
     """
 
-    matrix: Table | Literal["bradley-terry", "cycle", "random"] = "bradley-terry"
+    matrix: Table | Literal["bradley-terry", "near-tie", "cycle", "random"] = "bradley-terry"
     arms: int = 10
     features: Table | None = None
     regret: Literal["condorcet", "copeland", "borda"] = "condorcet"
@@ -254,6 +256,13 @@ def _from_uniforms(rng: np.random.Generator, arms: int) -> FloatArray:
     return np.asarray(upper + np.tril(1.0 - upper.T, -1) + 0.5 * np.eye(arms))
 
 
+def _near_tie(rng: np.random.Generator, arms: int) -> FloatArray:
+    strengths = rng.standard_normal(arms)
+    second, best = np.argsort(strengths)[-2:]
+    strengths[best] = strengths[second] + NEAR
+    return _from_strengths(strengths)
+
+
 def _shuffled_cycle(rng: np.random.Generator, arms: int) -> FloatArray:
     order = rng.permutation(arms)
     return _cycle(arms, LEAD, MARGIN)[np.ix_(order, order)]
@@ -261,6 +270,7 @@ def _shuffled_cycle(rng: np.random.Generator, arms: int) -> FloatArray:
 
 _DRAWN: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "bradley-terry": lambda rng, arms: _from_strengths(rng.standard_normal(arms)),
+    "near-tie": _near_tie,
     "cycle": _shuffled_cycle,
     "random": _from_uniforms,
 }

@@ -19,6 +19,13 @@ from duelist.experiments.families.standings import mean_regret as mean_regret
 from duelist.experiments.families.standings import rank_settings as rank_settings
 from duelist.experiments.families.standings import ratio as ratio
 from duelist.experiments.families.standings import tail_regret as tail_regret
+from duelist.experiments.field.problems import FieldProblem as FieldProblem
+from duelist.experiments.field.problems import field_problems as field_problems
+from duelist.experiments.field.problems import field_spec as field_spec
+from duelist.experiments.field.problems import problem_kinds as problem_kinds
+from duelist.experiments.field.rules import Rule as Rule
+from duelist.experiments.field.rules import field_rules as field_rules
+from duelist.experiments.field.rules import rules_without_entry as rules_without_entry
 from duelist.experiments.records import COLUMNS as COLUMNS
 from duelist.experiments.records import Described as Described
 from duelist.experiments.run import Run as Run

@@ -43,6 +43,8 @@ COLUMNS: dict[str, str] = {
     "round": "rounds of a curve, from 1; in a spec's table a list for each run",
     "kind": "kind of regret of a curve: average, weak, yue and whatever else the environment has; tidy curves only",
     "regret": "cumulative regret at that round; in a spec's table a list, with weak_regret and yue_regret beside it",
+    "simple_round": "rounds after which policies recommended an arm; a list, in specs with simple_every",
+    "simple_regret": "what the recommended arm costs after those rounds, NaN where none is recommended; a list, likewise",
     "env_*": "every parameter of the environment",
     "policy_*": "every parameter of the policy, defaults included",
     "info_*": "what the policy reports of itself at the end",

@@ -15,6 +15,9 @@ from duelist.policies.parts.same_arm import require_finite as require_finite
 from duelist.policies.registry import POLICIES as POLICIES
 from duelist.policies.registry import duel_policies as duel_policies
 from duelist.policies.registry import plays_slates as plays_slates
+from duelist.policies.registry import policies_by_shelf as policies_by_shelf
 from duelist.policies.registry import policy_class as policy_class
+from duelist.policies.registry import policy_shelf as policy_shelf
+from duelist.policies.registry import shelf_title as shelf_title
 from duelist.policies.registry import slate_policies as slate_policies
 from duelist.policies.single_run import SingleRun as SingleRun

@@ -7,6 +7,7 @@ the group `duelist.policies`.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from duelist.core.checks import one_of, require_methods
@@ -17,6 +18,9 @@ from duelist.policies.base import Policy
 
 POLICIES: dict[str, type[Any]] = {name: getattr(algorithms, name) for name in dir(algorithms)}
 GROUP = "duelist.policies"
+# In the order of lists: what needs least about a problem first. A shelf that is not named here comes before the floor.
+_SHELVES = ("matrix", "confidence", "sampling", "nonlinear", "exploration", "slates")
+FLOOR_SHELF = ""  # of random play, which stands beside the shelves
 _REGISTRY = Registry("policy", POLICIES, GROUP, ("start", "choose", "learn"))
 
 
@@ -39,6 +43,43 @@ def slate_policies() -> dict[str, type[Any]]:
         ['ListwiseFGTS']
     """
     return {name: kind for name, kind in POLICIES.items() if plays_slates(kind)}
+
+
+def policy_shelf(policy: type[Any]) -> str:
+    """The shelf on which a policy of duelist's own stands: the folder of its file below `algorithms`.
+
+    Example:
+        >>> policy_shelf(POLICIES["FGTS"]), policy_shelf(POLICIES["RUCB"]), policy_shelf(POLICIES["Uniform"])
+        ('sampling', 'matrix', '')
+    """
+    folders = policy.__module__.removeprefix(f"{algorithms.__name__}.").split(".")[:-1]
+    return folders[0] if folders else FLOOR_SHELF
+
+
+def policies_by_shelf() -> dict[str, dict[str, type[Any]]]:
+    """All registered policies by shelf; random play comes last.
+
+    Example:
+        >>> list(policies_by_shelf()[""])
+        ['Uniform']
+    """
+    found = {name: policy_shelf(kind) for name, kind in POLICIES.items()}
+    order = [*_SHELVES, *sorted({*found.values()} - {*_SHELVES, FLOOR_SHELF}), FLOOR_SHELF]
+    shelves = {shelf: {name: POLICIES[name] for name in found if found[name] == shelf} for shelf in order}
+    return {shelf: kinds for shelf, kinds in shelves.items() if kinds}
+
+
+def shelf_title(shelf: str) -> str:
+    """What the policies of a shelf have in common: the first words of its docstring.
+
+    Example:
+        >>> shelf_title("matrix")
+        'Rules for K arms that read no features'
+    """
+    if shelf == FLOOR_SHELF:
+        return "The floor that others are compared with"
+    text = sys.modules[f"{algorithms.__name__}.{shelf}"].__doc__ or shelf
+    return text.splitlines()[0].removesuffix(".").removesuffix(": one paper, one file")
 
 
 def plays_slates(policy: Any) -> bool:

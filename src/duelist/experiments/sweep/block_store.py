@@ -43,6 +43,8 @@ def compute_block(text: str, tick: Callable[[int], None]) -> bytes:
         "yue_regret": _lists(run.yue_regret[:, rounds - 1]),
         **{f"{INFO}{name}": np.asarray(values, dtype=np.float64) for name, values in sorted(run.info.items())},
     }
+    if run.simple_regret is not None:
+        columns["simple_regret"] = _lists(run.simple_regret)
     seconds = f"{time.thread_time() - started:.3f}"
     metadata = {_BLOCK: text.encode(), _CODE: block_digest(block).encode(), _SECONDS: seconds.encode()}
     return parquet_bytes(pa.table(columns).replace_schema_metadata(metadata))

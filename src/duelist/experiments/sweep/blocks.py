@@ -61,7 +61,7 @@ class Block:
 
     Attributes:
         data: policy, environment, their parameters, one value per lane for those that differ, trials, rounds, seed, thin; where
-            there are any, `sources` by reference and digests of `files` by path.
+            there are any, `simple_every`, `sources` by reference and digests of `files` by path.
     """
 
     data: Mapping[str, Any]
@@ -138,6 +138,7 @@ def split_cell(spec: Spec, cell: Cell) -> list[Block]:
                 "rounds": spec.rounds,
                 "seed": spec.seed,
                 "thin": spec.thin,
+                **({"simple_every": spec.simple_every} if spec.simple_every else {}),
                 **({"sources": sources} if sources else {}),
                 **({"files": files} if files else {}),
             }
@@ -164,6 +165,7 @@ def play(block: Block, tick: Callable[[int], None]) -> Run:
         seed=data["seed"],
         workers=1,
         progress=tick,
+        simple_regret=data.get("simple_every", 0),
     )
 
 

@@ -97,6 +97,9 @@ def _piece(
         "regret": part.column("regret"),
         **{name: part.column(name) for name in ("weak_regret", "yue_regret")},
     }
+    if spec.simple_every:
+        asked = kept_rounds(spec.rounds, spec.simple_every)
+        columns |= {"simple_round": pa.array([asked] * n, pa.list_(pa.int32())), "simple_regret": part.column("simple_regret")}
     for name in infos:
         columns[name] = part.column(name) if name in part.column_names else pa.nulls(n, pa.float64())
     return pa.table(columns)

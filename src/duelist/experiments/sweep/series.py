@@ -41,6 +41,8 @@ class Series:
         regret: (n, points) cumulative average regret.
         final_regret: (n,) the same after the last round.
         final_weak_regret: (n,) final regret of the better of the two arms.
+        simple_rounds: (m,) rounds after which policies were asked for a recommendation; None where they were not.
+        simple_regret: (n, m) what the recommended arm costs; NaN where none is recommended.
         not_converged: runs whose chains stood far above a point that descents from other starts found.
     """
 
@@ -55,6 +57,8 @@ class Series:
     regret: FloatArray = field(repr=False)
     final_regret: FloatArray = field(repr=False)
     final_weak_regret: FloatArray = field(repr=False)
+    simple_rounds: FloatArray | None = field(default=None, repr=False)
+    simple_regret: FloatArray | None = field(default=None, repr=False)
     not_converged: int = 0
 
     @property
@@ -96,7 +100,7 @@ def extract_series(spec: Spec, table: pa.Table, stage: str = "test") -> list[Ser
     columns = {
         name: table.column(name).to_pylist()
         for name in table.column_names
-        if not name.startswith(("round", "regret", "weak_regret", "yue_regret"))
+        if not name.startswith(("round", "regret", "weak_regret", "yue_regret", "simple_"))
     }
     for row in range(table.num_rows):
         if columns["stage"][row] != stage:
@@ -107,8 +111,8 @@ def extract_series(spec: Spec, table: pa.Table, stage: str = "test") -> list[Ser
         setting = tuple(spelled[label][name].get(str(cell), cell) for name, cell in cells.items())
         for grid in columns["chosen_in"][row].split(","):
             groups.setdefault((place, label, grid, setting), []).append(row)
-    rounds = np.array(table.column("round")[0].as_py(), dtype=np.float64)
-    curves = np.array(table.column("regret").combine_chunks().flatten()).reshape(table.num_rows, len(rounds))
+    rounds, curves = _curves(table, "round", "regret")
+    asked, simple = _curves(table, "simple_round", "simple_regret") if "simple_regret" in table.column_names else (None, None)
     final, weak = (table.column(name).to_numpy() for name in ("final_regret", "final_weak_regret"))
     # Other policies have no such column, or nothing in it; biased samplers are not called exact and need no check.
     checked = "info_converged" in table.column_names
@@ -126,10 +130,18 @@ def extract_series(spec: Spec, table: pa.Table, stage: str = "test") -> list[Ser
             regret=curves[rows],
             final_regret=final[rows],
             final_weak_regret=weak[rows],
+            simple_rounds=asked,
+            simple_regret=None if simple is None else simple[rows],
             not_converged=int((converged[rows] == 0.0).sum()) if "exact" in label else 0,
         )
         for (place, label, grid, setting), rows in groups.items()
     ]
+
+
+def _curves(table: pa.Table, rounds: str, values: str) -> tuple[FloatArray, FloatArray]:
+    """(points,) rounds and (rows, points) values of a column of lists."""
+    at = np.array(table.column(rounds)[0].as_py(), dtype=np.float64)
+    return at, np.array(table.column(values).combine_chunks().flatten()).reshape(table.num_rows, len(at))
 
 
 def _spelled_values(policy: PolicySpec) -> dict[str, dict[str, Any]]:

@@ -45,6 +45,8 @@ class Spec:
         tuning: instances for the tuned parameters.
         thin: regret curves keep every thin-th round and the last.
         title: for reports.
+        simple_every: so many rounds apart, and after the last, keep what the arm costs that a policy would recommend then; 0
+            for never. Policies that show slates cannot be asked.
 
     Example:
         >>> spec = Spec(name="demo", policies=[PolicySpec(policy="FGTS", grid={"alpha": [0.0, 0.1]})], rounds=100, trials=4)
@@ -63,6 +65,7 @@ class Spec:
     tuning: TuningSpec = field(default_factory=TuningSpec)
     thin: int = 10
     title: str = ""
+    simple_every: int = 0
 
     def __post_init__(self) -> None:
         # The name becomes part of file names.
@@ -74,6 +77,7 @@ class Spec:
         whole_number("trials", self.trials, at_least=1)
         whole_number("seed", self.seed)
         whole_number("thin", self.thin, at_least=1)
+        whole_number("simple_every", self.simple_every)
         set_field(self, "policies", tuple(self.policies))
         if not self.policies:
             raise InvalidInputError("policies must hold at least one policy; got none.")
@@ -100,6 +104,8 @@ class Spec:
     def to_mapping(self) -> dict[str, Any]:
         """Plain data, from which `spec_from_mapping` makes the same spec."""
         plain = plain_fields(self)
+        if not self.simple_every:  # specs from before it was there keep their hash
+            del plain["simple_every"]
         plain["policies"] = [policy.to_mapping() for policy in self.policies]
         plain["environment"] = self.environment.to_mapping()
         plain["tuning"] = plain_fields(self.tuning)
