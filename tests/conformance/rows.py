@@ -9,6 +9,7 @@ from typing import Any
 import duelist
 from duelist.policies import (
     CCB,
+    EUBO,
     RMED1,
     RMED2F,
     RUCB,
@@ -19,6 +20,7 @@ from duelist.policies import (
     ListwiseFGTS,
     NonlinearFGTS,
     SelfSparring,
+    TopTwoTS,
     VersatileDB,
 )
 from duelist.posteriors.priors import UniformBall
@@ -82,6 +84,9 @@ ROWS = [
     Row("Foresight", duelist.Foresight()),
     Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
     Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0), variant=True),
+    Row("TopTwoTS", TopTwoTS()),
+    # It looks for the best arm, and counts only the better of the two.
+    Row("EUBO", EUBO(), margin=0.5),
     # Rules without features learn every pair by itself: 600 rounds are few for 16 arms.
     Row("RUCB", RUCB(), margin=0.9),
     Row("DoubleTS", DoubleTS(), margin=0.9),

@@ -261,7 +261,7 @@ def learn_ucb(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntAr
     shape = state.shape
     if not local and history.rounds > EXACT_ROWS and int(history.live_statistics.n_rows.max()) > EXACT_ROWS:
         extend_widths(fit, duels.contrast)
-        return _follow_long(state, history)._replace(gram=fit.gram, whitener=fit.whitener)
+        return follow_long(state, history)._replace(gram=fit.gram, whitener=fit.whitener)
     if local or shape.shape[1] == 0:
         refit_lanes(fit, duels.contrast, duel_counts(history), ridges, local)
     else:
@@ -274,7 +274,7 @@ def _with_fit(state: UCBState, history: History, fit: Fit) -> UCBState:
     return state._replace(history=history, theta=fit.theta, gram=fit.gram, whitener=fit.whitener, info=FitInfo(fit.unconverged))
 
 
-def _follow_long(state: UCBState, history: History) -> UCBState:
+def follow_long(state: UCBState, history: History) -> UCBState:
     """The state with the fit to a long history: the mode of its expansion."""
     statistics, known = history.live_statistics, state.expansion
     lanes, dim = state.theta.shape
