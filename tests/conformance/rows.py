@@ -9,6 +9,7 @@ from typing import Any
 import duelist
 from duelist.policies import (
     CCB,
+    POPBO,
     RMED1,
     RMED2F,
     RUCB,
@@ -17,6 +18,7 @@ from duelist.policies import (
     DoubleTS,
     InterleavedFilter,
     ListwiseFGTS,
+    MaxMinLCB,
     NonlinearFGTS,
     SelfSparring,
     VersatileDB,
@@ -95,6 +97,8 @@ ROWS = [
     Row("BeatTheMean", BeatTheMean(width=0.5), margin=1.0),
     Row("InterleavedFilter", InterleavedFilter(), margin=1.1),
     Row("SCB", SCB(), margin=1.1),
+    Row("MaxMinLCB", MaxMinLCB(), margin=0.6),
+    Row("POPBO", POPBO(), margin=0.6),
     # With fresh arms JAX compiles anew whenever the number of sets has doubled; 20 rounds cross five doublings, and the
     # curvature is used from round 8 on.
     Row("NonlinearFGTS", NonlinearFGTS(), forgets_order=False, bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
