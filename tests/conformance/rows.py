@@ -9,6 +9,8 @@ from typing import Any
 import duelist
 from duelist.policies import (
     CCB,
+    NDBTS,
+    NDBUCB,
     POPBO,
     RMED1,
     RMED2F,
@@ -102,6 +104,8 @@ ROWS = [
     # With fresh arms JAX compiles anew whenever the number of sets has doubled; 20 rounds cross five doublings, and the
     # curvature is used from round 8 on.
     Row("NonlinearFGTS", NonlinearFGTS(), forgets_order=False, bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
+    Row("NDBUCB", NDBUCB(), bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
+    Row("NDBTS", NDBTS(), bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
     *(
         Row(f"ListwiseFGTS, {name}", policy, forgets_order=False, variant=True, bounded=False, margin=0.5)
         for name, policy in {

@@ -63,6 +63,7 @@ HOMES: dict[str, str] = {
     "mala-state": "duelist.samplers.mala:MALAState",
     "matrix-state": "duelist.policies.parts.matrix_policy:MatrixState",
     "max-min-lcb-state": "duelist.policies.algorithms.nonlinear.maxminlcb:MaxMinLCBState",
+    "ndb-state": "duelist.policies.algorithms.nonlinear.ndb:NDBState",
     "nonlinear-fgts-state": "duelist.policies.algorithms.nonlinear.nonlinear_fgts:NonlinearFGTSState",
     "online-state": "duelist.samplers.gaussian:OnlineState",
     "pair-table": "duelist.policies.parts.pair_table:PairTable",
