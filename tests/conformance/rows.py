@@ -10,6 +10,9 @@ import duelist
 from duelist.policies import (
     CCB,
     EUBO,
+    NDBTS,
+    NDBUCB,
+    POPBO,
     RMED1,
     RMED2F,
     RUCB,
@@ -18,6 +21,7 @@ from duelist.policies import (
     DoubleTS,
     InterleavedFilter,
     ListwiseFGTS,
+    MaxMinLCB,
     NonlinearFGTS,
     SelfSparring,
     TopTwoTS,
@@ -100,9 +104,13 @@ ROWS = [
     Row("BeatTheMean", BeatTheMean(width=0.5), margin=1.0),
     Row("InterleavedFilter", InterleavedFilter(), margin=1.1),
     Row("SCB", SCB(), margin=1.1),
+    Row("MaxMinLCB", MaxMinLCB(), margin=0.6),
+    Row("POPBO", POPBO(), margin=0.6),
     # With fresh arms JAX compiles anew whenever the number of sets has doubled; 20 rounds cross five doublings, and the
     # curvature is used from round 8 on.
     Row("NonlinearFGTS", NonlinearFGTS(), forgets_order=False, bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
+    Row("NDBUCB", NDBUCB(), bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
+    Row("NDBTS", NDBTS(), bounded=False, compiled_by_jax=True, rounds=20, margin=0.6),
     *(
         Row(f"ListwiseFGTS, {name}", policy, forgets_order=False, variant=True, bounded=False, margin=0.5)
         for name, policy in {
