@@ -16,6 +16,15 @@ from duelist.posteriors.rewards import potential_of as potential_of
 from duelist.posteriors.rewards import rewards_of_draws as rewards_of_draws
 from duelist.posteriors.slates import SlatePotential as SlatePotential
 from duelist.posteriors.slates import TieModel as TieModel
+from duelist.posteriors.stopping.goals import Goal as Goal
+from duelist.posteriors.stopping.goals import Verdict as Verdict
+from duelist.posteriors.stopping.linear import LinearModel as LinearModel
+from duelist.posteriors.stopping.linear import Votes as Votes
+from duelist.posteriors.stopping.linear import linear_verdict as linear_verdict
+from duelist.posteriors.stopping.linear import log_marginal_bound as log_marginal_bound
+from duelist.posteriors.stopping.pairs import log_evidence_against_best as log_evidence_against_best
+from duelist.posteriors.stopping.pairs import log_pair_evidence as log_pair_evidence
+from duelist.posteriors.stopping.pairs import pair_verdict as pair_verdict
 from duelist.posteriors.table import TableLoss as TableLoss
 from duelist.posteriors.table import TablePotential as TablePotential
 from duelist.posteriors.table import table_loss as table_loss
