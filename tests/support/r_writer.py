@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import struct
 import zlib
@@ -109,4 +110,4 @@ def write_lazy_data(folder: Path, objects: dict[str, Any]) -> None:
     index = _Writer()
     index.write(named({"variables": named(places), "references": Vector([], {}, "list")}))
     (folder / "data" / "Rdata.rdb").write_bytes(database)
-    (folder / "data" / "Rdata.rdx").write_bytes(zlib.compress(bytes(index.out)))
+    (folder / "data" / "Rdata.rdx").write_bytes(gzip.compress(bytes(index.out)))
