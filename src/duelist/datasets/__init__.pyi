@@ -13,6 +13,10 @@ from duelist.datasets.choices import load_swissmetro as load_swissmetro
 from duelist.datasets.choices import load_train as load_train
 from duelist.datasets.comparisons import Comparisons as Comparisons
 from duelist.datasets.comparisons import Pairs as Pairs
+from duelist.datasets.people import Estimates as Estimates
+from duelist.datasets.people import VoteEncoding as VoteEncoding
+from duelist.datasets.people import VoteFit as VoteFit
+from duelist.datasets.people import fit_votes as fit_votes
 from duelist.datasets.r_sets import load_cems as load_cems
 from duelist.datasets.r_sets import load_first_names as load_first_names
 from duelist.datasets.r_sets import load_flatlizards as load_flatlizards

@@ -84,7 +84,8 @@ def read_r_file(path: Path) -> dict[str, RObject]:
 def read_lazy_data(folder: Path, name: str) -> RObject:
     """One object of an installed package, from `Rdata.rdx` and `Rdata.rdb` in its folder `data`."""
     # R writes the index with gzip, older versions with zlib: 32 more than the largest window tells them apart.
-    index = _Reader(zlib.decompress((folder / "Rdata.rdx").read_bytes(), 32 + zlib.MAX_WBITS)).read().parts()["variables"].parts()
+    packed = (folder / "Rdata.rdx").read_bytes()
+    index = _Reader(zlib.decompress(packed, 32 + zlib.MAX_WBITS)).read().parts()["variables"].parts()
     if name not in index:
         raise InvalidInputError(f"{folder} has no data set {name}; it has {', '.join(index)}.")
     start, length = (int(number) for number in index[name].value)
