@@ -13,6 +13,15 @@ from duelist.datasets.choices import load_swissmetro as load_swissmetro
 from duelist.datasets.choices import load_train as load_train
 from duelist.datasets.comparisons import Comparisons as Comparisons
 from duelist.datasets.comparisons import Pairs as Pairs
+from duelist.datasets.judges import AnswerPair as AnswerPair
+from duelist.datasets.judges import Judge as Judge
+from duelist.datasets.judges import ask_judge as ask_judge
+from duelist.datasets.judges import join_comparisons as join_comparisons
+from duelist.datasets.judges import write_preferences as write_preferences
+from duelist.datasets.people import Estimates as Estimates
+from duelist.datasets.people import VoteEncoding as VoteEncoding
+from duelist.datasets.people import VoteFit as VoteFit
+from duelist.datasets.people import fit_votes as fit_votes
 from duelist.datasets.r_sets import load_cems as load_cems
 from duelist.datasets.r_sets import load_first_names as load_first_names
 from duelist.datasets.r_sets import load_flatlizards as load_flatlizards
@@ -22,3 +31,5 @@ from duelist.datasets.replay import LoggedDuels as LoggedDuels
 from duelist.datasets.routing import load_mix_instruct as load_mix_instruct
 from duelist.datasets.routing import load_routerbench as load_routerbench
 from duelist.datasets.sources import MissingDataError as MissingDataError
+from duelist.datasets.transitivity import TransitivityTest as TransitivityTest
+from duelist.datasets.transitivity import check_transitivity as check_transitivity

@@ -3,6 +3,9 @@ from duelist.posteriors.linear import empty_likelihood as empty_likelihood
 from duelist.posteriors.linear import finite_tilt as finite_tilt
 from duelist.posteriors.linear import likelihood_from as likelihood_from
 from duelist.posteriors.linear import tilt_from as tilt_from
+from duelist.posteriors.people import PeopleFit as PeopleFit
+from duelist.posteriors.people import VoteTable as VoteTable
+from duelist.posteriors.people import fit_people as fit_people
 from duelist.posteriors.priors import PRIORS as PRIORS
 from duelist.posteriors.priors import Gaussian as Gaussian
 from duelist.posteriors.priors import GaussianBall as GaussianBall
