@@ -152,7 +152,7 @@ class _NeuralDuels(Policy[NDBState]):
         away = phi - phi[lanes, first][:, None]
         solved = np.linalg.solve(matrix + np.swapaxes(z, 1, 2) @ z, np.swapaxes(away, 1, 2))
         squares = np.einsum("lkp,lpk->lk", away, solved)
-        return np.sqrt(state.ridge[:, None] * np.maximum(squares, 0.0))
+        return np.asarray(np.sqrt(state.ridge[:, None] * np.maximum(squares, 0.0)))
 
     def _features(self, state: NDBState, features: FloatArray) -> FloatArray:
         """(lanes, n, size) gradients as features of arms (lanes, n, dim)."""
