@@ -18,8 +18,8 @@ from duelist.policies.algorithms.nonlinear.maxminlcb import MaxMinLCB as MaxMinL
 from duelist.policies.algorithms.nonlinear.ndb import NDBTS as NDBTS
 from duelist.policies.algorithms.nonlinear.ndb import NDBUCB as NDBUCB
 from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS as NonlinearFGTS
-from duelist.policies.algorithms.sampling.eubo import EUBO as EUBO
 from duelist.policies.algorithms.nonlinear.popbo import POPBO as POPBO
+from duelist.policies.algorithms.sampling.eubo import EUBO as EUBO
 from duelist.policies.algorithms.sampling.fgts import FGTS as FGTS
 from duelist.policies.algorithms.sampling.finite_models import FiniteModels as FiniteModels
 from duelist.policies.algorithms.sampling.foresight import Foresight as Foresight
