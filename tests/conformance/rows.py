@@ -20,6 +20,7 @@ from duelist.policies import (
     BeatTheMean,
     DoubleTS,
     InterleavedFilter,
+    KLPolicy,
     ListwiseFGTS,
     MaxMinLCB,
     NonlinearFGTS,
@@ -91,6 +92,7 @@ ROWS = [
     Row("TopTwoTS", TopTwoTS()),
     # It looks for the best arm, and counts only the better of the two.
     Row("EUBO", EUBO(), margin=0.5),
+    Row("KLPolicy", KLPolicy()),
     # Rules without features learn every pair by itself: 600 rounds are few for 16 arms.
     Row("RUCB", RUCB(), margin=0.9),
     Row("DoubleTS", DoubleTS(), margin=0.9),

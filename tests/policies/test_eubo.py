@@ -53,7 +53,7 @@ def test_before_any_answer_the_widest_pair_is_asked() -> None:
     assert {int(duels.first[0]), int(duels.second[0])} == {0, 1}
 
 
-def test_equal_arms_meet_in_simulation_and_never_live_as_one_row() -> None:
+def test_live_equal_arms_play_as_two_rows() -> None:
     arms, policy, streams = FiniteActions([[1.0], [1.0]]), EUBO(), Streams(0, [0])
     duels, _ = policy.choose(policy.start(Problem(dim=1, live=True), streams), arms, streams)
     assert duels.first[0] != duels.second[0]

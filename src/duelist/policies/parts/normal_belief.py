@@ -4,10 +4,10 @@
     theta_hat = argmin lambda/2 |theta|^2 + sum_i log(1 + exp(-y_i <theta, z_i>)),
     H         = lambda I + sum_i s'(<theta_hat, z_i>) z_i z_i^T.
 
-This is Laplace's approximation of the posterior under the prior N(0, I / lambda). It is the fit of the confidence-bound policies
-with local widths, and lives in the same state. The fit moves with every vote, so a draw costs dim^2 and no chain has to settle.
-In large dimensions H is that of an earlier fit, extended by every contrast since, and beyond 2,048 distinct contrasts it is that
-of the likelihood's expansion: see `duelist.policies.parts.confidence`.
+This is Laplace's approximation of the posterior under the prior N(0, I / lambda). It is the fit of the confidence-bound
+policies with local widths, and lives in the same state. The fit moves with every vote, so a draw costs dim^2 and no
+chain has to settle. In large dimensions H is that of an earlier fit, extended by every contrast since, and beyond 2,048
+distinct contrasts it is that of the likelihood's expansion: see `duelist.policies.parts.confidence`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ which has a closed form: with gap = E u_x - E u_y >= 0, s = |x - y|_{H^-1} and t
 
     E max(u_x, u_y) = E u_x + s (phi(t) - t Phi(-t)),
 
-phi and Phi the standard normal density and distribution. With answers that are never wrong this pair is the best single question
+phi and Phi the standard normal density and distribution. If answers are never wrong, this pair is the best single question
 before a recommendation; with noisy ones it is so up to a constant that the noise decides.
 
 Reference: Astudillo, Lin, Bakshy & Frazier (2023), qEUBO: A Decision-Theoretic Acquisition Function for Preferential Bayesian

@@ -6,7 +6,7 @@
 
 beta = 1 is plain Thompson sampling with two draws. Draws come from the normal approximation of the posterior at its mode.
 
-Reference: Russo (2016), Simple Bayesian Algorithms for Best Arm Identification, Section 3.3, adapted to duels.
+Reference: Russo (2016), Simple Bayesian Algorithms for Best Arm Identification, adapted to duels.
 """
 
 from __future__ import annotations
