@@ -125,8 +125,18 @@ def _derive_grid(name: str, derived: Mapping[str, Any]) -> dict[str, list[float]
     for parameter in derived["parameters"]:
         default = own.get(parameter)
         if isinstance(default, float) and default > 0.0:
-            return {parameter: [float(f"{factor * default:.4g}") for factor in derived["factors"]]}
+            values = [float(f"{factor * default:.4g}") for factor in derived["factors"]]
+            return {parameter: [value for value in values if _takes(POLICIES[name], parameter, value)]}
     return {}
+
+
+def _takes(policy: type[Any], parameter: str, value: float) -> bool:
+    """Whether a policy accepts the value: a probability, for one, ends at 1."""
+    try:
+        policy(**{parameter: value})
+    except InvalidInputError:
+        return False
+    return True
 
 
 @cache
