@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from duelist.core.lanes import Problem
 from duelist.core.stored_names import stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
+from duelist.kernels.matrix import PlaceOrder, best_places, draw_places, first_places
 from duelist.kernels.philox import arm_uniforms
 from duelist.policies.base import Policy
 from duelist.policies.parts.known_arms import KnownArms
@@ -82,6 +82,12 @@ class Field:
         return self._counts.cells
 
     @property
+    def room(self) -> FloatArray:
+        """The cells for kernels; see `PairTable.room`."""
+        assert self._counts is not None
+        return self._counts.room
+
+    @property
     def wins(self) -> FloatArray:
         """(lanes, K, K) how often the row's arm beat the column's."""
         return np.asarray(self.cells[WINS])
@@ -101,28 +107,26 @@ class Field:
         One random number per lane says which of the mask's arms it is, in an order of their contents: a number of its own for
         every arm would cost more than all else in a round.
         """
-        number = np.count_nonzero(mask, axis=1)
-        if (number <= 1).all():
-            return np.asarray(mask.argmax(axis=1))
-        wanted = np.minimum((self.streams.uniforms(name, self.asked) * number).astype(np.int64), number - 1)
-        members = np.flatnonzero(mask.ravel()[self._in_order])  # lane after lane, each in the order of contents
-        at = members[np.maximum(number.cumsum() - number + wanted, 0)]
-        return np.where(number > 0, self.order[self.lanes, at % mask.shape[1]], 0)
-
-    @cached_property
-    def _in_order(self) -> IntArray:
-        """(lanes, K) the order of contents, as places in a flat mask."""
-        return np.asarray(self.order + self.lanes[:, None] * self.order.shape[1])
+        places = np.empty(len(self.lanes), dtype=np.int64)
+        draw_places(places, mask, self._ties(name))
+        return places
 
     def first_of(self, mask: BoolArray) -> IntArray:
         """(lanes,) the place of the mask (lanes, K) that is first in the order of contents."""
-        return np.asarray(self.order[self.lanes, mask.ravel()[self._in_order].argmax(axis=1)])
+        places = np.empty(len(self.lanes), dtype=np.int64)
+        first_places(places, mask, self.order)
+        return places
 
     def best(self, scores: FloatArray, name: str) -> IntArray:
         """(lanes,) the offered place with the largest score (lanes, K), one at random among equals."""
         if not self.everyone:
             scores = np.where(self.offered, scores, -np.inf)
-        return self.draw(scores == scores.max(axis=1, keepdims=True), name)
+        places = np.empty(len(self.lanes), dtype=np.int64)
+        best_places(places, scores, self._ties(name))
+        return places
+
+    def _ties(self, name: str) -> PlaceOrder:
+        return PlaceOrder(self.order, self.streams.keys(name), self.asked)
 
     def uniforms(self, name: str, prints: Keys | None = None, lanes: IntArray | None = None) -> FloatArray:
         """One uniform number per content: of the arms, or of prints (n, m) in n lanes."""

@@ -51,6 +51,11 @@ class PairTable:
         """(layers, lanes, K, K): to read, and valid until the next `write`."""
         return self._own()[:, :, : self.size, : self.size]
 
+    @property
+    def room(self) -> FloatArray:
+        """(layers, lanes, room, room) the same for kernels, with room for arms to come behind the K known ones."""
+        return self._own()
+
     def read(self, first: IntArray, second: IntArray) -> FloatArray:
         """(layers, 2, lanes) the cells of (first, second) and of (second, first)."""
         array = self._own()

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.core.stored_names import stored
+from duelist.kernels.matrix import PairOfDuel, update_sure_wins, upper_bounds, without_sure_winners
 from duelist.policies.parts.known_arms import padded
 from duelist.policies.parts.matrix_policy import DUELS, WINS, Field, MatrixState, Update
 from duelist.typing import BoolArray, FloatArray, IntArray
@@ -64,32 +65,11 @@ def evidence(wins: FloatArray, duels: FloatArray) -> tuple[FloatArray, FloatArra
 def update_wins(sure: SureWins, state: MatrixState, duel: Update, alpha: float) -> SureWins:
     """After a duel, at the level of the round to come."""
     assert state.counts is not None
-    level = level_at(alpha, state.learnt + 1)
-    lanes = np.arange(len(duel.first))
-    won, lost, due = sure.won.copy(), sure.lost.copy(), sure.due.copy()
-    was_won, was_lost, _ = _status(duel.before, level_at(alpha, state.learnt))
-    is_won, is_lost, size = _status(duel.after, level)
-    for side, arm in enumerate((duel.first, duel.second)):
-        won[lanes, arm] += is_won[side].astype(np.int64) - was_won[side]
-        lost[lanes, arm] += is_lost[side].astype(np.int64) - was_lost[side]
-        # It may be too low, where the pair was the next to stop being sure: then the row is read once too often.
-        due[lanes, arm] = np.minimum(due[lanes, arm], np.where(is_won[side] | is_lost[side], size[side], math.inf))
-    where = np.nonzero(due <= level)
-    if len(where[0]):
-        wins, duels = state.counts.cells[: DUELS + 1, where[0], where[1]]
-        sizes, margins = evidence(wins, duels)
-        is_sure = sizes > level
-        won[where] = np.count_nonzero(is_sure & (margins > 0.0), axis=1)
-        lost[where] = np.count_nonzero(is_sure & (margins < 0.0), axis=1)
-        due[where] = np.where(is_sure, sizes, math.inf).min(axis=1)
-    return SureWins(won, lost, due)
-
-
-def _status(cells: FloatArray, level: float) -> tuple[BoolArray, BoolArray, FloatArray]:
-    """Whether the arm of each side (2, lanes) surely wins and surely loses, and how strong the evidence is."""
-    size, margin = evidence(cells[WINS], cells[DUELS])
-    is_sure = size > level
-    return np.asarray(is_sure & (margin > 0.0)), np.asarray(is_sure & (margin < 0.0)), size
+    newer = SureWins(sure.won.copy(), sure.lost.copy(), sure.due.copy())
+    pair = PairOfDuel(duel.first, duel.second, duel.before, duel.after)
+    levels = level_at(alpha, state.learnt), level_at(alpha, state.learnt + 1)
+    update_sure_wins((newer.won, newer.lost, newer.due), state.counts.room, pair, *levels)
+    return newer
 
 
 def sure_among(sure: SureWins, field: Field, alpha: float) -> tuple[IntArray, IntArray]:
@@ -113,9 +93,13 @@ def bounds_against(arm: IntArray, field: Field, alpha: float) -> FloatArray:
 
     That of an arm with itself is just below 1/2: it meets itself where all others surely lose, and not where one is its equal.
     """
-    wins, duels = field.rows_of(arm)[: DUELS + 1]
-    met = np.maximum(duels, 1.0)
-    bounds = (duels - wins) / met + np.sqrt(level_at(alpha, field.rounds) / met)
-    bounds[duels == 0.0] = NEVER_MET
-    bounds[field.lanes, arm] = np.nextafter(0.5, 0.0)
-    return np.asarray(bounds)
+    bounds = np.empty(field.offered.shape)
+    upper_bounds(bounds, field.room, arm, level_at(alpha, field.rounds), NEVER_MET)
+    return bounds
+
+
+def undefeated_against(arm: IntArray, field: Field, alpha: float) -> BoolArray:
+    """(lanes, K) the offered arms that do not surely beat the arms (lanes,)."""
+    allowed = field.offered.copy()
+    without_sure_winners(allowed, field.room, arm, level_at(alpha, field.rounds))
+    return allowed

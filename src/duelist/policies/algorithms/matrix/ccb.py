@@ -38,6 +38,7 @@ from duelist.policies.parts.sure_wins import (
     no_wins,
     sure_among,
     surely_loses,
+    undefeated_against,
     update_wins,
     widen_wins,
 )
@@ -140,8 +141,7 @@ class CCB(MatrixPolicy):
 
     def _second(self, memory: CCBMemory, field: Field, first: IntArray) -> IntArray:
         """The strongest of the arms that do not surely beat the first; of those that seem to beat it, every other time."""
-        wins, duels = field.rows_of(first)[: DUELS + 1]
-        allowed = field.offered & ~surely_loses(wins, duels, level_at(self.alpha, field.rounds))
+        allowed = undefeated_against(first, field, self.alpha)
         rivals = allowed & memory.rivals[field.lanes, first]
         some = rivals.any(axis=1) & (field.streams.uniforms("ccb rivals", field.asked) < 0.5)
         pool = np.where(some[:, None], rivals, allowed)
