@@ -44,7 +44,7 @@ def changed_by(tree: Path, edited: str, before: dict[str, str] | None = None) ->
 def test_an_edit_of_a_policy_is_an_edit_of_its_own_numbers_only(tree: Path) -> None:
     now = digests(tree)
     assert changed_by(tree, "policies/algorithms/sampling/foresight.py", now) == {"Foresight"}
-    assert changed_by(tree, "kernels/foresight.py", now) == {"Foresight"}
+    assert changed_by(tree, "kernels/rules/foresight.py", now) == {"Foresight"}
     assert changed_by(tree, "policies/algorithms/sampling/fgts.py", now) == {"FGTS"}
     assert changed_by(tree, "policies/algorithms/confidence/stad.py", now) == {"StaD"}
 

@@ -7,7 +7,7 @@ import pytest
 
 from duelist.kernels import best_pairs, pair_geometry
 from duelist.kernels.actions import TIE
-from duelist.kernels.pairs import Bounds, Candidates, max_pair_lanes, maxinp_lanes
+from duelist.kernels.rules.pairs import Bounds, Candidates, max_pair_lanes, maxinp_lanes
 from duelist.typing import FloatArray
 
 LANES, DIM, ARMS = 60, 4, 7

@@ -14,7 +14,7 @@ from duelist.actions.box import BoxActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.kernels.pairs import project_on_cone
+from duelist.kernels.rules.pairs import project_on_cone
 from duelist.policies.algorithms.confidence.maxinp import MaxInP, widest_pair
 from duelist.policies.registry import POLICIES, duel_policies
 from duelist.typing import FloatArray

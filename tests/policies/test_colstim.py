@@ -16,7 +16,7 @@ from duelist.core.stored_names import upgrade_fields
 from duelist.core.streams import Streams
 from duelist.history.duels import duels_between
 from duelist.kernels.linalg.factors import LARGE
-from duelist.kernels.pairs import Candidates, Fit, Ridges, colstim_lanes, refit_lanes
+from duelist.kernels.rules.pairs import Candidates, Fit, Ridges, colstim_lanes, refit_lanes
 from duelist.policies.algorithms.confidence.colstim import CoLSTIM, CoLSTIMState
 from duelist.policies.parts.confidence import UCBState, duel_counts
 from duelist.policies.parts.gumbel import coupled_noise, own_noise_chance, theory_radius

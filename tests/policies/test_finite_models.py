@@ -15,7 +15,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem, select_lanes
 from duelist.core.streams import Streams
 from duelist.environments.linear import ListedDuels
-from duelist.kernels.finite_models import draw_lanes
+from duelist.kernels.rules.finite_models import draw_lanes
 from duelist.policies.algorithms.sampling.finite_models import FiniteModels, FiniteModelsState
 from duelist.policies.codec import policy_from_mapping, to_mapping
 from duelist.typing import FloatArray

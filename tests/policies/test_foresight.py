@@ -14,8 +14,8 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.kernels.actions import sort_into
-from duelist.kernels.foresight import Envelope, envelope_gain, expected_excess
 from duelist.kernels.linalg.factors import LARGE
+from duelist.kernels.rules.foresight import Envelope, envelope_gain, expected_excess
 from duelist.policies.parts.prior_scale import FACTORS, LOG_PRIOR, base_ridge
 from duelist.typing import FloatArray
 from tests.support.kernels import from_python

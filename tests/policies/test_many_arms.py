@@ -16,7 +16,7 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.kernels.actions import TIE, smallest_into, sort_into
-from duelist.kernels.pairs import Bounds, Candidates, max_pair_lanes, maxinp_lanes
+from duelist.kernels.rules.pairs import Bounds, Candidates, max_pair_lanes, maxinp_lanes
 from duelist.policies.algorithms.sampling.foresight import share_seen
 from duelist.policies.parts.confidence import warn_of_many_pairs
 from duelist.typing import FloatArray

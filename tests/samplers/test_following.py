@@ -13,7 +13,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.linear import LinearDuels
 from duelist.history.history import History
-from duelist.kernels.pairs import pair_geometry
+from duelist.kernels.rules.pairs import pair_geometry
 from duelist.policies.algorithms.confidence.colstim import CoLSTIM
 from duelist.policies.parts import confidence
 from duelist.posteriors.linear import likelihood_from

@@ -24,7 +24,7 @@ from duelist.experiments.simulation import simulate
 from duelist.history.statistics import Statistics
 from duelist.kernels.cache import count_compilations, kept_in
 from duelist.kernels.linalg.factors import LARGE
-from duelist.kernels.pairs import best_pairs, pair_geometry
+from duelist.kernels.rules.pairs import best_pairs, pair_geometry
 from duelist.live.agent import Agent
 from duelist.live.duel import Winner
 from duelist.policies.algorithms.confidence.colstim import CoLSTIM

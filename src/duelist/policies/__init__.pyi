@@ -1,5 +1,5 @@
-from duelist.kernels.pairs import best_pairs as best_pairs
-from duelist.kernels.pairs import pair_geometry as pair_geometry
+from duelist.kernels.rules.pairs import best_pairs as best_pairs
+from duelist.kernels.rules.pairs import pair_geometry as pair_geometry
 from duelist.policies.algorithms import *  # noqa: F403 - the registry
 from duelist.policies.algorithms.confidence.vacdb import VACDB as VACDB
 from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS as NonlinearFGTS

@@ -29,7 +29,7 @@ from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.kernels.linalg.factors import LARGE
-from duelist.kernels.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, extend_widths, follow_lanes, refit_lanes
+from duelist.kernels.rules.pairs import Bounds, Candidates, DuelCounts, Fit, Ridges, extend_widths, follow_lanes, refit_lanes
 from duelist.policies.base import Policy, Round, State
 from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.policies.parts.same_arm import BOUNDS, SameArm, check_same_arm, require_finite, resolve_same_arm

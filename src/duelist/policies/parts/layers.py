@@ -17,8 +17,8 @@ from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
-from duelist.kernels.layers import OPTIMISTIC, PERTURBED, WIDEST, Walk, layered_lanes, refit_layers
-from duelist.kernels.pairs import Bounds, Fit
+from duelist.kernels.rules.layers import OPTIMISTIC, PERTURBED, WIDEST, Walk, layered_lanes, refit_layers
+from duelist.kernels.rules.pairs import Bounds, Fit
 from duelist.policies.parts.confidence import (
     FittedPolicy,
     beside_offsets,

@@ -19,8 +19,8 @@ from duelist.core.lanes import Problem
 from duelist.core.stored_names import stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
-from duelist.kernels.matrix import PlaceOrder, best_places, draw_places, first_places
 from duelist.kernels.philox import arm_uniforms
+from duelist.kernels.rules.matrix import PlaceOrder, best_places, draw_places, first_places
 from duelist.policies.base import Policy
 from duelist.policies.parts.known_arms import KnownArms
 from duelist.policies.parts.pair_table import PairTable

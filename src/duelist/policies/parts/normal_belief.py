@@ -21,7 +21,7 @@ from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.lanes import PerLane, Problem, check_per_lane
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels
-from duelist.kernels.pairs import Fit, Ridges, follow_lanes, refit_lanes
+from duelist.kernels.rules.pairs import Fit, Ridges, follow_lanes, refit_lanes
 from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
     EXACT_ROWS,

@@ -21,8 +21,8 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.stored_names import stored
 from duelist.history.duels import Duels
 from duelist.history.history import History
-from duelist.kernels.foresight import Due, Mixture, refit_scales, set_weights
 from duelist.kernels.linalg.factors import LARGE
+from duelist.kernels.rules.foresight import Due, Mixture, refit_scales, set_weights
 from duelist.policies.parts.confidence import duel_counts
 from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
 from duelist.typing import FloatArray

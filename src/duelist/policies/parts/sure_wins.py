@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.core.stored_names import stored
-from duelist.kernels.matrix import PairOfDuel, update_sure_wins, upper_bounds, without_sure_winners
+from duelist.kernels.rules.matrix import PairOfDuel, update_sure_wins, upper_bounds, without_sure_winners
 from duelist.policies.parts.known_arms import padded
 from duelist.policies.parts.matrix_policy import DUELS, WINS, Field, MatrixState, Update
 from duelist.typing import BoolArray, FloatArray, IntArray

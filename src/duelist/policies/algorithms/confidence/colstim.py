@@ -24,7 +24,7 @@ from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
 from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
-from duelist.kernels.pairs import colstim_lanes
+from duelist.kernels.rules.pairs import colstim_lanes
 from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
     FittedPolicy,

@@ -42,7 +42,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import PerLane
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels
-from duelist.kernels.pairs import maxinp_lanes, widest_in_cap
+from duelist.kernels.rules.pairs import maxinp_lanes, widest_in_cap
 from duelist.policies.parts.confidence import (
     UCBPolicy,
     UCBState,

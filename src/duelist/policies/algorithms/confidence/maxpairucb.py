@@ -19,7 +19,7 @@ from duelist.core.checks import one_of
 from duelist.core.lanes import PerLane
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels
-from duelist.kernels.pairs import max_pair_lanes
+from duelist.kernels.rules.pairs import max_pair_lanes
 from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
     UCBPolicy,

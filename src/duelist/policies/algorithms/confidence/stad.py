@@ -1,6 +1,6 @@
 """Sta'D: stagewise elimination, with duels counted in full.
 
-The walk of `duelist.kernels.layers` with weight 1 in every layer, a common ridge, and a stop test on widths at most
+The walk of `duelist.kernels.rules.layers` with weight 1 in every layer, a common ridge, and a stop test on widths at most
 1 / (radius sqrt(T)).
 
 Reference: Saha (2021), Optimal Algorithms for Stochastic Contextual Preference Bandits.

@@ -1,6 +1,6 @@
 """SupCoLSTIM: CoLSTIM's perturbed rule inside layers of accuracy.
 
-The walk of `duelist.kernels.layers`; where a layer explores, a randomly perturbed leader that still has a partner
+The walk of `duelist.kernels.rules.layers`; where a layer explores, a randomly perturbed leader that still has a partner
 wider than 2^-l meets its strongest optimistic challenger among those partners; where it exploits, CoLSTIM's rule picks from the
 arms that are left.
 

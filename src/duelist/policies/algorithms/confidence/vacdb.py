@@ -6,7 +6,7 @@ Layer l explores pairs wider than 2^-l, each weighted w = 2^-l / |x - y| so that
     Sigma_l = 2^-2l I + sum_i w_i^2 z_i z_i^T
 
 Once all pairs are narrower than 2^-l, arms further than 2^-l radius below the best estimate are dropped and the next layer
-decides. See `duelist.kernels.layers` for the walk. The radius is a constant, or with "variance" that of the theory,
+decides. See `duelist.kernels.rules.layers` for the walk. The radius is a constant, or with "variance" that of the theory,
 
     beta_l = scale 2^-l / kappa (16 sqrt((8 V_l + 18 log(4 (t+1)^2 L T)) log(4 t^2 L T)) + 6 log(4 t^2 L T)) + 2^(1-l)
 

@@ -30,7 +30,7 @@ from duelist.core.lanes import PerLane, Problem, per_lane
 from duelist.core.stored_names import stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
-from duelist.kernels.pairs import pair_geometry
+from duelist.kernels.rules.pairs import pair_geometry
 from duelist.policies.base import Policy
 from duelist.policies.parts.confidence import UCBState, check_ucb, expect_answers, learn_ucb, report_ucb, start_ucb
 from duelist.policies.parts.kernel_features import (

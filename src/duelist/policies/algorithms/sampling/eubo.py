@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from duelist.actions.finite import ActionSet
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
-from duelist.kernels.expected_best import expected_best_lanes
+from duelist.kernels.rules.expected_best import expected_best_lanes
 from duelist.policies.parts.confidence import UCBState, beside_offsets, new_pairs, offer_candidates, warn_of_many_pairs
 from duelist.policies.parts.normal_belief import PendingWidths
 from duelist.policies.parts.same_arm import require_finite

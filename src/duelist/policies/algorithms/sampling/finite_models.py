@@ -26,7 +26,7 @@ from duelist.core.lanes import PerLane, Problem, check_per_lane
 from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, check_outcomes, duels_between
-from duelist.kernels.finite_models import draw_lanes, learn_lanes
+from duelist.kernels.rules.finite_models import draw_lanes, learn_lanes
 from duelist.policies.base import Policy
 from duelist.policies.parts.feel_good import FeelGoodSettings, check_feel_good, feel_good_settings
 from duelist.policies.parts.same_arm import (

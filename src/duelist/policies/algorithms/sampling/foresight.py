@@ -5,7 +5,7 @@ remaining rounds, less what showing it costs now:
 
     worth(i, j) = max over m of  optimism * n^(1/3) * gain(m) * (n - m) / m - ( max u - (u_i + u_j) / 2 ),   n = T - t,
 
-gain(m) the expected rise of the best posterior mean after m more plays (`duelist.kernels.foresight`). The pair of the
+gain(m) the expected rise of the best posterior mean after m more plays (`duelist.kernels.rules.foresight`). The pair of the
 highest positive worth plays; where none is worth its cost, the leader meets itself. Where two arms must differ, as live, a
 round earns the mean of the two best arms: the leader always plays, and the question is against whom. The posterior is a
 mixture over the scale of the prior, which is learnt (`duelist.policies.parts.prior_scale`).
@@ -26,7 +26,7 @@ from duelist.core.stored_names import nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
-from duelist.kernels.foresight import Decision, Rule, foresight_lanes
+from duelist.kernels.rules.foresight import Decision, Rule, foresight_lanes
 from duelist.policies.base import Policy, Round
 from duelist.policies.parts.confidence import beside_offsets, must_differ, new_pairs, offer_candidates
 from duelist.policies.parts.prior_scale import ScaleFits, base_ridge, expect_answers, refit, set_ridges, start_scales

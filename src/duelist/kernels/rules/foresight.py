@@ -23,7 +23,7 @@ from duelist.kernels.actions import TIE, pick_arm, smallest_into, sort_into, uti
 from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane, loss_and_slopes
-from duelist.kernels.pairs import MAX_ITERATIONS, TOLERANCE, Candidates, DuelCounts, follow_fit, measure_arms
+from duelist.kernels.rules.pairs import MAX_ITERATIONS, TOLERANCE, Candidates, DuelCounts, follow_fit, measure_arms
 from duelist.typing import FloatArray, IntArray
 
 _PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)

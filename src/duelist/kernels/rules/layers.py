@@ -18,7 +18,7 @@ from duelist.kernels.actions import TIE, best_from, favoured_partner, order_pair
 from duelist.kernels.compile import entry, inner, maker
 from duelist.kernels.linalg.factors import cholesky_into, invert_lower
 from duelist.kernels.logistic import LaneCounts, fit_lane
-from duelist.kernels.pairs import (
+from duelist.kernels.rules.pairs import (
     MAX_ITERATIONS,
     TOLERANCE,
     Bounds,
@@ -119,7 +119,7 @@ def score_row(layer: Layer, i: int, pairs: Pairs) -> None:
 
 @inner
 def best_active_pair(layer: Layer, pairs: Pairs, priority: FloatArray) -> tuple[int, int]:
-    """The pair of the highest score; see `duelist.kernels.pairs.pick_pair`."""
+    """The pair of the highest score; see `duelist.kernels.rules.pairs.pick_pair`."""
     row, tops, active = layer.row, layer.tops, layer.active
     n_arms = active.shape[0]
     best = -math.inf

@@ -8,7 +8,7 @@ import numpy as np
 
 from duelist.kernels.actions import best_from, favoured_partner, order_pair, tie_floor
 from duelist.kernels.compile import entry, inner
-from duelist.kernels.pairs import Bounds, Candidates, measure_arms, widths_from
+from duelist.kernels.rules.pairs import Bounds, Candidates, measure_arms, widths_from
 from duelist.typing import FloatArray, IntArray
 
 _AT_ZERO = 1.0 / math.sqrt(2.0 * math.pi)  # of phi(t) - t Phi(-t), which falls in t

@@ -1,0 +1,1 @@
+"""Compiled rules: how pairs are chosen, one kind of rule per file."""
