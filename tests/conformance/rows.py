@@ -8,12 +8,14 @@ from typing import Any
 
 import duelist
 from duelist.policies import (
+    APO,
     CCB,
     RMED1,
     RMED2F,
     RUCB,
     SCB,
     BeatTheMean,
+    BestArm,
     DoubleTS,
     InterleavedFilter,
     ListwiseFGTS,
@@ -82,6 +84,10 @@ ROWS = [
     Row("Foresight", duelist.Foresight()),
     Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
     Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0), variant=True),
+    # These play to know: what a duel costs is no concern of theirs.
+    Row("APO", APO(), margin=1.3),
+    Row("BestArm", BestArm(), margin=1.3),
+    Row("BestArm, top 3", BestArm(k=3), margin=1.3, variant=True),
     # Rules without features learn every pair by itself: 600 rounds are few for 16 arms.
     Row("RUCB", RUCB(), margin=0.9),
     Row("DoubleTS", DoubleTS(), margin=0.9),
