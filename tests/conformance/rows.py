@@ -8,6 +8,7 @@ from typing import Any
 
 import duelist
 from duelist.policies import (
+    APO,
     CCB,
     EUBO,
     NDBTS,
@@ -18,6 +19,7 @@ from duelist.policies import (
     RUCB,
     SCB,
     BeatTheMean,
+    BestArm,
     DoubleTS,
     InterleavedFilter,
     KLPolicy,
@@ -93,6 +95,10 @@ ROWS = [
     # It looks for the best arm, and counts only the better of the two.
     Row("EUBO", EUBO(), margin=0.5),
     Row("KLPolicy", KLPolicy()),
+    # These play to know: what a duel costs is no concern of theirs.
+    Row("APO", APO(), margin=1.3),
+    Row("BestArm", BestArm(), margin=1.3),
+    Row("BestArm, top 3", BestArm(k=3), margin=1.3, variant=True),
     # Rules without features learn every pair by itself: 600 rounds are few for 16 arms.
     Row("RUCB", RUCB(), margin=0.9),
     Row("DoubleTS", DoubleTS(), margin=0.9),

@@ -4,6 +4,8 @@ from duelist.policies.algorithms.confidence.maxpairucb import MaxPairUCB as MaxP
 from duelist.policies.algorithms.confidence.stad import StaD as StaD
 from duelist.policies.algorithms.confidence.supcolstim import SupCoLSTIM as SupCoLSTIM
 from duelist.policies.algorithms.confidence.vacdb import VACDB as VACDB
+from duelist.policies.algorithms.exploration.apo import APO as APO
+from duelist.policies.algorithms.exploration.best_arm import BestArm as BestArm
 from duelist.policies.algorithms.matrix.beat_the_mean import BeatTheMean as BeatTheMean
 from duelist.policies.algorithms.matrix.ccb import CCB as CCB
 from duelist.policies.algorithms.matrix.double_ts import DoubleTS as DoubleTS

@@ -1,0 +1,1 @@
+"""Rules that play to know, not to earn: one paper, one file."""
