@@ -14,7 +14,7 @@ from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.lanes import PerLane, Problem, check_per_lane
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
-from duelist.kernels.pairs import Bounds, Candidates, best_pairs, pair_geometry
+from duelist.kernels.rules.pairs import Bounds, Candidates, best_pairs, pair_geometry
 from duelist.policies.base import Round
 from duelist.policies.parts.confidence import (
     FittedPolicy,

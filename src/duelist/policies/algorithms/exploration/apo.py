@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duelist.kernels.pairs import Bounds, Candidates
+from duelist.kernels.rules.pairs import Bounds, Candidates
 from duelist.policies.parts.exploration import ExplorationPolicy
 from duelist.typing import FloatArray
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from duelist.actions.finite import FiniteActions
 from duelist.core.checks import finite_number, whole_number
-from duelist.kernels.pairs import Bounds, Candidates, best_pairs
+from duelist.kernels.rules.pairs import Bounds, Candidates, best_pairs
 from duelist.policies.parts.confidence import UCBState
 from duelist.policies.parts.exploration import ExplorationPolicy
 from duelist.policies.parts.open_duels import logistic_slope
