@@ -125,11 +125,37 @@ def draw_k_arms(page: dict[str, Any]) -> Any:
     return figure
 
 
+def draw_trust_voters(page: dict[str, Any]) -> Any:
+    """Slopes of the voters with intervals; utilities with slopes and without."""
+    figure = new_figure(7.2, 3.2)
+    left, right = figure.subplots(1, 2)
+    trust, order = page["trust"], np.argsort(page["trust"].mean)
+    places = np.arange(len(order))
+    ends = (trust.mean - trust.low)[order]
+    left.errorbar(places, trust.mean[order], yerr=ends, fmt="o", color=BLUE, markersize=3, linewidth=1, label="estimate, 95 %")
+    left.plot(places, page["slope"][order], "x", color=ORANGE, markersize=4, label="truth")
+    left.axhline(0.0, color=GREY, linewidth=0.8)
+    left.set_xlabel("voters, by slope")
+    left.set_ylabel("slope")
+    left.legend(frameon=False, loc="lower right")
+    truth = page["quality"] - page["quality"].mean()
+    for shift, (label, name, colour) in enumerate((("without slopes", "plain", GREEN), ("with slopes", "people", BLUE))):
+        found = page[name].utilities
+        at = truth + 0.08 * (shift - 0.5)
+        right.errorbar(at, found.mean, yerr=found.mean - found.low, fmt="o", color=colour, markersize=4, label=label)
+    right.plot(truth, truth, color=GREY, dashes=(4, 2), label="truth")
+    right.set_xlabel("true utility")
+    right.set_ylabel("estimate from half of the votes")
+    right.legend(frameon=False)
+    return figure
+
+
 FIGURES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "route-prompts": draw_route_prompts,
     "headlines": draw_headlines,
     "widget": draw_widget,
     "k-arms": draw_k_arms,
+    "trust-voters": draw_trust_voters,
 }
 
 
