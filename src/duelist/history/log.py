@@ -124,7 +124,9 @@ class HistoryLog:
         self.adversary = np.zeros((lanes, 2, dim))
         self._every_duel_once = np.ones(lanes), np.zeros(lanes, dtype=np.int64)
         # Weights and layers are logged only where they can differ from round to round.
-        self._growing = {name: GradualGrowth(axis=0) for name in (COLUMNS if n_layers > 1 else COLUMNS[:-2])}
+        self._growing = {name: GradualGrowth(axis=0) for name in COLUMNS[:-2]}
+        if n_layers > 1:
+            self._keep_weights()
 
     def statistics(self) -> Statistics:
         """The sufficient statistics of all rounds, as views of arrays that the next round is counted in."""
@@ -178,6 +180,8 @@ class HistoryLog:
         layers: IntArray | None,
     ) -> None:
         """Append one duel per lane."""
+        if weights is not None and not self.rounds:
+            self._keep_weights()
         self._age()
         once, bottom = self._every_duel_once
         counted = once if weights is None else weights, bottom if layers is None else layers
@@ -201,9 +205,17 @@ class HistoryLog:
         self.counts.count(duels, self.adversary, self.rows[t])
         self.first[t], self.second[t], self.outcomes[t] = duels.first, duels.second, duels.outcomes
         self.slots[t], self.radii[t] = duels.slot, radius
-        if self.n_layers > 1:
+        if self._weighs:
             self.weights[t], self.layers[t] = duels.weights, duels.layers
         self.rounds += 1
+
+    def _keep_weights(self) -> None:
+        """Log by how much every duel counts, and where: where all count alike, two columns are spared."""
+        self._growing.update({name: GradualGrowth(axis=0) for name in COLUMNS[-2:] if name not in self._growing})
+
+    @property
+    def _weighs(self) -> bool:
+        return "weights" in self._growing
 
     def _age(self) -> None:
         """Begin a round: what was counted so far fades, if the history forgets."""
@@ -228,11 +240,13 @@ class HistoryLog:
     def replay(self, rounds: int) -> HistoryLog:
         """A log of the first rounds only, by counting them again."""
         log = self._empty()
+        if self._weighs:
+            log._keep_weights()
         log.offered = self.offered.before(self.slots[:rounds])
         for t in range(rounds):
             log._age()
             slot, first, second = int(self.slots[t]), self.first[t], self.second[t]
-            weights, layers = (self.weights[t], self.layers[t]) if self.n_layers > 1 else self._every_duel_once
+            weights, layers = (self.weights[t], self.layers[t]) if self._weighs else self._every_duel_once
             features = log.offered.count_again(self.offered, slot, first, second)
             if features is None:
                 features = self._contrast_alone(t, layers)
@@ -325,6 +339,8 @@ class HistoryLog:
             stored = cls(lanes, dim, bool(keep_sets), n_layers, float(arrays["discount"]), max_sets or None)
             for name in COLUMNS:
                 setattr(stored, name, arrays[name])
+            if len(stored.weights):
+                stored._keep_weights()
             contrasts = arrays["contrasts"] if "contrasts" in arrays else arrays["contrast_rows"].T[None]
             stored.counts.counted = stored.counts.counted._replace(contrasts=contrasts)
             stored.offered.fill_from(arrays, n_sets)

@@ -1,6 +1,7 @@
 from duelist.policies.algorithms.confidence.colstim import CoLSTIM as CoLSTIM
 from duelist.policies.algorithms.confidence.maxinp import MaxInP as MaxInP
 from duelist.policies.algorithms.confidence.maxpairucb import MaxPairUCB as MaxPairUCB
+from duelist.policies.algorithms.confidence.rcdb import RCDB as RCDB
 from duelist.policies.algorithms.confidence.stad import StaD as StaD
 from duelist.policies.algorithms.confidence.supcolstim import SupCoLSTIM as SupCoLSTIM
 from duelist.policies.algorithms.confidence.vacdb import VACDB as VACDB
