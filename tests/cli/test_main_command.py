@@ -11,7 +11,7 @@ import pytest
 
 from duelist.cli.main import COMMANDS, cli, main
 from duelist.cli.policies import explanations, summary
-from duelist.policies.registry import POLICIES
+from duelist.policies.registry import POLICIES, policies_by_shelf, shelf_title
 from duelist.version import __version__
 
 
@@ -60,6 +60,14 @@ def test_policies_lists_every_policy_with_its_parameters(capsys: pytest.CaptureF
     for name in POLICIES:
         assert name in out
     assert "alpha=0.1" in out
+
+
+def test_policies_are_listed_by_shelf(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = printed_by(capsys, "policies")
+    places = [out.index(shelf_title(shelf)) for shelf in policies_by_shelf()]
+    assert places == sorted(places)
+    assert places[0] < out.index("RUCB") < places[1], "the rules for K arms come first"
 
 
 def test_policies_with_a_name_explains_each_parameter(capsys: pytest.CaptureFixture[str]) -> None:
