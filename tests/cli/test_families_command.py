@@ -87,7 +87,7 @@ def test_names_are_checked_before_anything_is_written(tmp_path: Path) -> None:
         invoke("families", "--policies", "MaxInp", *out)
     with pytest.raises(UnknownNameError, match="Did you mean 'design'"):
         invoke("families", "--stage", "desgin", *out)
-    with pytest.raises(InvalidInputError, match="problem families; got them with 'figure1'"):
+    with pytest.raises(InvalidInputError, match="families or the field; got them with 'figure1'"):
         invoke("figure1", "--only", "tiny", *out)
     with pytest.raises(UnknownNameError, match="Did you mean 'families'"):
         invoke("familys", *out)
