@@ -1,3 +1,4 @@
+from duelist.posteriors.design import design_pairs as design_pairs
 from duelist.posteriors.linear import LinearPotential as LinearPotential
 from duelist.posteriors.linear import empty_likelihood as empty_likelihood
 from duelist.posteriors.linear import finite_tilt as finite_tilt
