@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.core.arrays import SplitDict
 from duelist.core.errors import InvalidInputError, NonFiniteError
 from duelist.live.lane import LiveLane
 from duelist.live.pending import (
@@ -93,7 +94,9 @@ class _Asks(Mapping[int, _Asked]):
     """Questions by number, in few bytes each."""
 
     def __init__(self) -> None:
-        self._packed: dict[int, bytes] = {}  # with the digest of the set in front, where that is all that is kept of it
+        self._packed = SplitDict[int, bytes](
+            lambda number: number >> 10
+        )  # with the digest of the set in front, where that is all that is kept of it
         self._sets: dict[int, ActionSet] = {}
 
     def __setitem__(self, number: int, asked: _Asked) -> None:
