@@ -11,7 +11,7 @@ import pytest
 from duelist.actions.finite import FiniteActions
 from duelist.core.arrays import GradualGrowth
 from duelist.core.errors import SavedStateError
-from duelist.core.serialize import Pieces, from_bytes, pack_piece, to_bytes
+from duelist.core.serialize import Pieces, from_bytes, pack_piece_in_steps, run_through, to_bytes
 from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.journal.memory import MemoryJournal
@@ -135,7 +135,7 @@ def test_a_history_in_pieces_is_the_history_and_only_new_blocks_are_written(sett
         data = to_bytes({"history": history}, pieces)
         assert not pieces.new.keys() & stored.keys()
         written.append(len(pieces.new))
-        stored.update({name: pack_piece(rows) for name, rows in pieces.new.items()})
+        stored.update({name: run_through(pack_piece_in_steps(rows)) for name, rows in pieces.new.items()})
         again = from_bytes(data, stored.get)["history"]
         assert to_bytes(again) == to_bytes(history)
         assert to_bytes(again.append(*_one_more(3))) == to_bytes(history.append(*_one_more(3)))

@@ -40,9 +40,10 @@ import numpy as np
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.arrays import NewestWithin
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
-from duelist.core.serialize import Pieces, from_bytes, pack_in_steps, pack_piece, to_arrays, to_bytes
+from duelist.core.serialize import Pieces, from_bytes, pack_in_steps, pack_piece_in_steps, to_arrays, to_bytes
 from duelist.journal.base import COMPACTED, Event, Record
-from duelist.journal.replica import BaseInSteps, DumpInSteps, Fold
+from duelist.journal.chunks import DumpInSteps
+from duelist.journal.replica import BaseInSteps, Fold
 from duelist.live.agent_state import SKIPPED, AgentState, Asked, Shown
 from duelist.live.guardrails import Conditions, Guardrails
 from duelist.live.pending import from_blob, to_blob
@@ -199,7 +200,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
 
         def steps() -> DumpInSteps:
             for name, rows in pieces.new.items():
-                yield {name: pack_piece(rows)}
+                yield {name: (yield from pack_piece_in_steps(rows))}
             return (yield from pack_in_steps(arrays)), {*saved, *pieces.new}
 
         return steps()
