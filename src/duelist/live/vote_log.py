@@ -7,7 +7,8 @@ has its events for that, and needs no log.
 
 What it costs: for a question both feature vectors, 16 dim bytes, or 8 per number that is not zero where most are, and some 300
 bytes beside; and each distinct set that the policy reads again (`Policy.keeps_sets` for answered questions,
-`Policy.follows_sets` for all) in the same way, 8 dim n_arms bytes at most.
+`Policy.follows_sets` for all) in the same way, 8 dim n_arms bytes at most. Of arms that have one context in a block
+each it is the context.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from duelist.live.pending import (
     DIGEST_BYTES,
     Parts,
     load_pending,
-    pack_features,
+    pack_actions,
     pack_parts,
     pair_alone,
     save_pending,
     stand_in,
-    unpack_features,
+    unpack_actions,
     unpack_parts,
 )
 from duelist.live.votes import Votes, learn_votes
@@ -122,7 +123,7 @@ class _Sets(Mapping[bytes, ActionSet]):
     """Action sets by digest, in few bytes each."""
 
     def __init__(self) -> None:
-        self._packed: dict[bytes, tuple[tuple[int, ...], bool, bytes]] = {}
+        self._packed = SplitDict[bytes, bytes](lambda digest: digest[0])
         self._others: dict[bytes, ActionSet] = {}
 
     def add(self, actions: ActionSet) -> None:
@@ -130,19 +131,17 @@ class _Sets(Mapping[bytes, ActionSet]):
         digest = actions.digest
         if digest in self:
             return
-        if type(actions) is FiniteActions:
-            self._packed[digest] = (actions.features.shape[1:], *pack_features(actions.features))
-        else:
+        packed = pack_actions(actions)
+        if packed is None:
             self._others[digest] = actions
+        else:
+            self._packed[digest] = packed
 
     def __contains__(self, digest: object) -> bool:
         return digest in self._packed or digest in self._others
 
     def __getitem__(self, digest: bytes) -> ActionSet:
-        if digest in self._others:
-            return self._others[digest]
-        shape, sparse, content = self._packed[digest]
-        return FiniteActions(unpack_features(content, shape, sparse))
+        return self._others[digest] if digest in self._others else unpack_actions(self._packed[digest])
 
     def __iter__(self) -> Iterator[bytes]:
         yield from self._packed
