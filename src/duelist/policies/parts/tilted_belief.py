@@ -2,11 +2,11 @@
 
     p_j(theta)  proportional to  N(theta; theta_hat, H^-1) exp(bonus_j(theta)),    j = 1, 2
 
-The belief is that of `duelist.policies.parts.normal_belief`. Each round takes one step of iterated sampling-importance-resampling
+The belief is that of `duelist.policies.parts.normal_belief`. Each round takes one step of iterated sampling and resampling
 (Andrieu, Doucet & Holenstein 2010): `tries` fresh draws of the belief stand beside the draw of the round before, in the
 coordinates in which the belief is white, and one of them is picked with probability proportional to exp(bonus). The step leaves
-p_j as it is whatever the number of tries. Where the bonus is weak nearly every round is a fresh draw; where it is strong a
-draw may stay for many rounds.
+p_j as it is whatever the number of tries. Where the bonus is weak most rounds have a fresh draw; where it is strong a draw may
+stay for many rounds.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class TiltedPolicy(FittedPolicy[State], Generic[State]):
     """
 
     ridge: PerLane = 1.0
-    tries: int = 8
+    tries: int = 4
     same_arm: str = "auto"
 
     def __post_init__(self) -> None:
@@ -142,4 +142,3 @@ def utilities_of_draws(arms: FiniteActions, theta: FloatArray) -> FloatArray:
     if arms.offsets is not None:
         utilities += arms.offsets[:, None]
     return np.asarray(utilities.reshape(lanes, draws, n, arms.n_arms))
-

@@ -117,7 +117,7 @@ class VACDB(LayeredPolicy):
     def _spread(self, state: LayeredState, log_factor: float) -> FloatArray:
         """V (lanes, layers): the estimated variance of high layers, the number of duels of low ones."""
         spread = state.info.explored.copy()
-        statistics = state.history.statistics
+        statistics = state.history.live_statistics
         lanes, n_layers, _ = state.theta.shape
         for layer in range(n_layers):
             if 2.0 ** (layer + 1) < 64.0 * STEEPEST / self.kappa * math.sqrt(log_factor):

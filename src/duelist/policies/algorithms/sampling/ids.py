@@ -29,6 +29,8 @@ from duelist.policies.parts.normal_belief import PendingWidths
 from duelist.policies.parts.open_duels import logistic_slope
 from duelist.policies.parts.same_arm import require_finite
 
+_NOTHING_TOLD = 1e300  # the ratio of a pair without information: above all others
+
 
 @dataclass(frozen=True, kw_only=True)
 class IDS(PendingWidths):
@@ -76,14 +78,13 @@ class IDS(PendingWidths):
         least = np.where(half > delta, 4.0 * delta * half, (delta + half) ** 2)
         if state.settings.different:
             least = (delta + half) ** 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(gain > 0.0, least / gain, np.inf)
         # An arm that would tell nothing comes after all others, and the best arm itself last of all.
-        scores = np.where(np.isfinite(ratio), -ratio, -np.finfo(np.float64).max)
+        tells = gain > 0.0
+        scores = -np.divide(least, gain, out=np.full_like(gain, _NOTHING_TOLD), where=tells)
         scores[lane, leader] = -np.inf
         partner = leading_arm(scores, priority)
         if not state.settings.different:
             odds = streams.uniforms("ids coin", state.asked) * half[lane, partner]
-            shown = (odds < delta[:, 0]) & np.isfinite(ratio[lane, partner])
+            shown = (odds < delta[:, 0]) & tells[lane, partner]
             partner = np.where(shown, partner, leader)
         return duels_between(arms, leader, partner), state._replace(asked=state.asked + 1)

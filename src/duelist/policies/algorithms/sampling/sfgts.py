@@ -4,8 +4,8 @@
                                               + mu sum_i ( top_i(theta) - <theta, phi(a_i^{3-j})> )),
     top_i(theta) = b - softplus(s (b - max over A_i of <theta, phi(a)>)) / s,    softplus(u) = log(1 + exp(u))
 
-theta_1 and theta_2 are drawn from p_1 and p_2 and each plays its best arm. top_i is a smooth min(b, max): s large makes it sharp,
-b large makes it the max of FGTS. mu = alpha / sqrt(T).
+theta_1 and theta_2 are drawn from p_1 and p_2 and each plays its best arm. top_i is a smooth min(b, max): a large s makes it
+sharp, a large b makes it the max of FGTS. mu = alpha / sqrt(T).
 
 Reference: Anand & Liaw (2025), Feel-Good Thompson Sampling for Contextual Bandits: a Markov Chain Monte Carlo Showdown, and
 their code, github.com/SarahLiaw/ctx-bandits-mcmc-showdown, src/MCMC.py; with the two bonuses of FGTS.CDB for duels.
@@ -35,7 +35,7 @@ from duelist.typing import FloatArray, IntArray
 
 
 def smooth_minimum(values: FloatArray, cap: float, sharpness: float) -> FloatArray:
-    """cap - softplus(sharpness (cap - values)) / sharpness: near the values below the cap, near the cap above it.
+    """A minimum of values and cap without a kink: cap - softplus(sharpness (cap - values)) / sharpness.
 
     Example:
         >>> smooth_minimum(np.array([-5.0, 1.0, 9.0]), cap=1.0, sharpness=10.0).round(3).tolist()
