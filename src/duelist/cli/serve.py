@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from duelist.core.errors import InvalidInputError
+from duelist.journal.address import is_shared, open_journal
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -53,7 +54,7 @@ def serve(data: str, host: str, port: int, demo: bool, snapshot_every: int, prox
     administrator, once. The environment variable DUELIST_ADMIN_KEY sets an admin key instead.
     """
     _require_libraries()
-    from duelist.service import add_demo, bound_socket, check_key, create_app, first_key, is_shared
+    from duelist.service import add_demo, bound_socket, check_key, create_app, first_key
 
     settings = _settings(shared=is_shared(data), **limits)
     given = os.environ.get(_KEY_VARIABLE) or None
@@ -92,7 +93,7 @@ def _settings(*, shared: bool, embedders: tuple[str, ...], **limits: Any) -> Ser
 
 
 def _open_store(data: str, snapshot_every: int) -> Store:
-    from duelist.service import Store, open_journal
+    from duelist.service import Store
 
     store = Store(open_journal(data), snapshot_every=snapshot_every)
     for note in store.notes:

@@ -139,6 +139,13 @@ class PostgresStore:
         found = self._writer.execute(query, (self._name, name)).fetchone()
         return None if found is None else bytes(found[0])
 
+    def pieces(self) -> Iterator[tuple[str, bytes]]:
+        """All pieces."""
+        names = self._fetch("SELECT name FROM duelist_pieces WHERE journal = %s", (self._name,), in_turn=False)
+        query = "SELECT name, data FROM duelist_pieces WHERE journal = %s AND name = %s"
+        for (name,) in names:
+            yield from ((found, bytes(data)) for found, data in self._fetch(query, (self._name, name), in_turn=False))
+
     def has_compacted(self, position: int) -> bool:
         """Whether a row from there on stands for all before it."""
         query = "SELECT EXISTS (SELECT 1 FROM duelist_events WHERE journal = %s AND position >= %s AND kind = %s)"
