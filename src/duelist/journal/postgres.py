@@ -36,6 +36,14 @@ _TABLES = (
         journal TEXT NOT NULL, name TEXT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (journal, name))""",
 )
 _STATEMENT_TIMEOUT = "SET statement_timeout = '60s'"
+# A server that is gone without a word is noticed within a minute, not by the system's two hours.
+_CONNECTION: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
 # A commit waits for the disk; no process waits for ever for a turn, and one that hangs in its turn loses it.
 _SESSION = (
     "SET synchronous_commit = on",
@@ -67,7 +75,7 @@ class PostgresStore:
         self._reading = threading.Lock()
 
     def _connect(self) -> psycopg.Connection[Any]:
-        connection: psycopg.Connection[Any] = self._psycopg.connect(self._address, autocommit=True, connect_timeout=10)
+        connection: psycopg.Connection[Any] = self._psycopg.connect(self._address, autocommit=True, **_CONNECTION)
         for statement in _SESSION:
             connection.execute(statement)
         return connection
