@@ -11,6 +11,8 @@ from duelist.policies import (
     APO,
     CCB,
     EUBO,
+    FGTSVA,
+    IDS,
     NDBTS,
     NDBUCB,
     POPBO,
@@ -19,6 +21,7 @@ from duelist.policies import (
     RMED2F,
     RUCB,
     SCB,
+    SFGTS,
     BeatTheMean,
     BestArm,
     DoubleTS,
@@ -87,6 +90,7 @@ ROWS = [
     Row("CoLSTIM", duelist.CoLSTIM()),
     Row("CoLSTIM, theory", duelist.CoLSTIM(radius="theory", warmup="theory"), margin=0.5, variant=True),
     Row("VACDB", duelist.VACDB()),
+    Row("VACDB, variance", duelist.VACDB(radius="variance", scale=1e-4), margin=0.5, variant=True),
     # It explores longer: 0.32 when this was written.
     Row("VACDB, widest", duelist.VACDB(explore="widest"), margin=0.5, variant=True),
     Row("StaD", duelist.StaD()),
@@ -95,6 +99,12 @@ ROWS = [
     Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
     Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0), variant=True),
     Row("TopTwoTS", TopTwoTS()),
+    Row("FGTSVA", FGTSVA()),
+    # A strong bonus explores for long.
+    Row("FGTSVA, strong", FGTSVA(strength=0.3, floor=0.4), margin=0.6, variant=True),
+    Row("SFGTS", SFGTS(), forgets_order=False),
+    Row("SFGTS, strong", SFGTS(alpha=1.0, cap=1.0, sharpness=3.0), forgets_order=False, margin=0.6, variant=True),
+    Row("IDS", IDS()),
     # It looks for the best arm, and counts only the better of the two.
     Row("EUBO", EUBO(), margin=0.5),
     Row("KLPolicy", KLPolicy()),

@@ -24,9 +24,12 @@ from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS a
 from duelist.policies.algorithms.nonlinear.popbo import POPBO as POPBO
 from duelist.policies.algorithms.sampling.eubo import EUBO as EUBO
 from duelist.policies.algorithms.sampling.fgts import FGTS as FGTS
+from duelist.policies.algorithms.sampling.fgtsva import FGTSVA as FGTSVA
 from duelist.policies.algorithms.sampling.finite_models import FiniteModels as FiniteModels
 from duelist.policies.algorithms.sampling.foresight import Foresight as Foresight
+from duelist.policies.algorithms.sampling.ids import IDS as IDS
 from duelist.policies.algorithms.sampling.kl_policy import KLPolicy as KLPolicy
+from duelist.policies.algorithms.sampling.sfgts import SFGTS as SFGTS
 from duelist.policies.algorithms.sampling.top_two_ts import TopTwoTS as TopTwoTS
 from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS as ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform as Uniform
