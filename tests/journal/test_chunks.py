@@ -11,7 +11,7 @@ import pytest
 
 from duelist.core.errors import SavedStateError
 from duelist.core.serialize import run_through
-from duelist.journal.chunks import PREFIX, first_chunk, join_chunks, save_in_chunks
+from duelist.journal.chunks import PREFIX, first_chunk, join_chunks, save_in_chunks, snapshot_size
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent
 from duelist.policies.algorithms.uniform import Uniform
@@ -49,6 +49,7 @@ def test_a_snapshot_comes_back_whole(size: int) -> None:
     data = np.random.default_rng(0).bytes(size)
     saved, pieces = save(data, 7)
     assert join_chunks(saved, 7, pieces.get) == data
+    assert snapshot_size(saved) == size
     assert max(map(len, pieces.values())) <= 2**16
     assert len(pieces) == 1 + (0 if size <= 2**16 else -(-size // 2**16))
 

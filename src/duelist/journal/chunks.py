@@ -40,7 +40,12 @@ def save_in_chunks(steps: DumpInSteps, position: int) -> DumpInSteps:
         chunk = data[i * _CHUNK : (i + 1) * _CHUNK]
         checksums.append(zlib.crc32(chunk))
         yield {_name(position, i): chunk}
-    return _MARK + json.dumps(checksums).encode(), pieces
+    return _MARK + json.dumps({"size": len(data), "checksums": checksums}).encode(), pieces
+
+
+def snapshot_size(data: bytes) -> int:
+    """Bytes of a snapshot, those of its chunks if it has any."""
+    return int(json.loads(data[len(_MARK) :])["size"]) if data.startswith(_MARK) else len(data)
 
 
 def join_chunks(data: bytes, position: int, piece: Callable[[str], bytes | None]) -> bytes:
@@ -48,7 +53,7 @@ def join_chunks(data: bytes, position: int, piece: Callable[[str], bytes | None]
     if not data.startswith(_MARK):
         return data
     chunks = []
-    for i, checksum in enumerate(json.loads(data[len(_MARK) :])):
+    for i, checksum in enumerate(json.loads(data[len(_MARK) :])["checksums"]):
         chunk = piece(_name(position, i))
         if chunk is None or zlib.crc32(chunk) != checksum:
             raise SavedStateError(f"chunk {i} of the snapshot at event {position} is not there, or not what was written.")
