@@ -33,15 +33,17 @@ def save(data: bytes, position: int) -> tuple[bytes, dict[str, bytes]]:
         steps = save_in_chunks(dump(data), position)
         while True:
             try:
-                pieces.update(next(steps) or {})
+                saved = next(steps)
             except StopIteration as end:
                 returned: tuple[bytes, Collection[str]] = end.value
                 return returned
+            if saved is not None:
+                pieces.update(saved)
             yield
 
-    saved, names = run_through(run())
+    whole, names = run_through(run())
     assert names == {"rows/0"}, "chunks are not what the next snapshot goes on from"
-    return saved, pieces
+    return whole, pieces
 
 
 @pytest.mark.parametrize("size", [0, 10, 2**16, 2**16 + 1, 200_000])
