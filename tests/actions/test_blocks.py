@@ -13,6 +13,7 @@ from duelist.actions.blocks import BlockActions
 from duelist.actions.finite import FiniteActions
 from duelist.core.errors import InvalidInputError
 from duelist.core.serialize import from_bytes, to_arrays, to_bytes
+from duelist.history.duels import duels_between
 from duelist.history.history import History
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.pending import context_of_blocks, pack_actions, unpack_actions
@@ -100,8 +101,8 @@ def test_forgetting_plays_blocks_again_as_it_does_rows() -> None:
     rng = np.random.default_rng(4)
     agents = [duelist.Agent(duelist.FGTS(), dim=144, seed=0) for _ in range(2)]
     for context in rng.standard_normal((40, 12)):
-        for agent, make in zip(agents, (duelist.features.blocks, duelist.features.one_block_per_arm), strict=True):
-            agent.learn(agent.choose(make(context, 12)), winner="first")
+        agents[0].learn(agents[0].choose(duelist.features.blocks(context, 12)), winner="first")
+        agents[1].learn(agents[1].choose(duelist.features.one_block_per_arm(context, 12)), winner="first")
     before = to_arrays(agents[0]._state.lane.state)["value/chains/position"]
     assert [agent.forget(20) for agent in agents] == [1, 1]
     states = [to_arrays(agent._state.lane.state) for agent in agents]
@@ -151,6 +152,6 @@ def test_a_history_of_blocks_keeps_contrasts_of_two_blocks() -> None:
     for _ in range(30):
         blocks = BlockActions(rng.standard_normal((2, 3)), 4)
         first, second = rng.integers(4, size=(2, 2))
-        history = history.append(blocks, duelist.history.duels_between(blocks, first, second), np.array([1, -1]))
+        history = history.append(blocks, duels_between(blocks, first, second), np.array([1, -1]))
     contrasts = history.statistics.contrasts
     assert ((contrasts != 0.0).sum(axis=1) <= 6).all()

@@ -40,7 +40,7 @@ def laplace(zs: FloatArray, losses: FloatArray, ridge: float) -> tuple[FloatArra
     slope = 1.0 / (2.0 + 2.0 * np.cosh(zs @ fit.x))
     hessian = ridge * np.eye(_DIM) + (zs * slope[:, None]).T @ zs
     evidence = -float(fit.fun) + 0.5 * _DIM * np.log(ridge) - 0.5 * float(np.linalg.slogdet(hessian)[1])
-    return fit.x, np.linalg.inv(hessian), evidence
+    return np.asarray(fit.x), np.asarray(np.linalg.inv(hessian)), float(evidence)
 
 
 def test_a_long_history_is_read_through_an_expansion_that_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,8 @@ def test_votes_that_come_at_once_are_followed_too(monkeypatch: pytest.MonkeyPatc
     agent = duelist.Agent(duelist.Foresight(), dim=_DIM, seed=0)
     rng = np.random.default_rng(1)
     play(agent, 20, rng)
-    agent.import_votes(*rng.standard_normal((2, 300, _DIM)), rng.integers(2, size=300) * 2 - 1)
+    first, second = rng.standard_normal((2, 300, _DIM))
+    agent.import_votes(first, second, rng.integers(2, size=300) * 2 - 1)
     assert scales_of(agent).expansion.observations == agent.rounds == 320
     monkeypatch.setattr(prior_scale, "refit_scales", None)
     play(agent, 40, rng)
