@@ -101,7 +101,8 @@ def _draw_intervals(axes: Axes, problem: ProblemStandings) -> None:
     axes.set_title(problem.problem.name, fontsize=9)
     plain_axes(axes)
     axes.tick_params(labelsize=7)
-    axes.set_xlabel("mean simple regret" if problem.problem.simple_every else "regret", fontsize=7.5)
+    judged = "weak regret" if problem.problem.regret == "weak" else "regret"
+    axes.set_xlabel("mean simple regret" if problem.problem.simple_every else judged, fontsize=7.5)
 
 
 def recommendation_figure(problems: Sequence[ProblemStandings]) -> Figure:
@@ -116,7 +117,7 @@ def recommendation_figure(problems: Sequence[ProblemStandings]) -> Figure:
             _draw_recommendations(axes, one, names[one.label])
         log_axis(axes, "y")
         axes.set_title(problem.problem.title, fontsize=9)
-        axes.set_xlabel("duels", fontsize=8)
+        axes.set_xlabel("slates" if "slates" in problem.problem.offers else "duels", fontsize=8)
         axes.set_ylabel("mean cost of the recommended arm", fontsize=8)
         plain_axes(axes)
     figure.legend(handles=line_legend(names), loc="outside lower center", ncols=4, frameon=False, fontsize=8)

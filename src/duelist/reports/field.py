@@ -232,7 +232,9 @@ def problem_table(one: ProblemStandings) -> ReportTable:
                 "" if default is None else _number(mean_regret(default)),
             )
         )
-    what = "Mean over recommendations of what the recommended arm costs" if one.problem.simple_every else "Regret"
+    what = "Weak regret: what the best of those shown costs" if one.problem.regret == "weak" else "Regret"
+    if one.problem.simple_every:
+        what = "Mean over recommendations of what the recommended arm costs"
     return ReportTable(
         f"{one.problem.name}: {one.problem.title}",
         ("rule", "setting chosen", "mean", "s.e.", "median", "5 %", "95 %", "ratio", "mean at its default"),
