@@ -17,12 +17,12 @@ from duelist.environments import MatrixDuels
 from duelist.policies.parts.matrix_policy import MatrixPolicy
 from duelist.policies.registry import duel_policies
 
-LANES, HORIZON, WINDOW = 30, 100_000, 250
+LANES, HORIZON, WINDOW = 30, 100_000, 50
 GOAL = 5.0  # microseconds at K = 100
 
 
 def cost_of(policy: MatrixPolicy, arms: int, rounds: int) -> float:
-    """Microseconds of processor time per lane and round, in the cheapest window of 250 rounds."""
+    """Microseconds of processor time per lane and round, in the cheapest window of 50 rounds."""
     streams = Streams(0, range(LANES))
     instance = MatrixDuels(matrix="bradley-terry", arms=arms).instance(streams)
     state = policy.start(Problem(dim=arms, lanes=LANES, horizon=HORIZON), streams)
