@@ -64,7 +64,6 @@ SETTINGS = {
     "linear, promote": Setting("linear", "promote", 2, 3),
     "linear, promote, nearly equal": Setting("linear", "promote", 2, 3, spread=0.02),
     "BestArm, best of 8": Setting("linear", "best", 8, 3, pairs="BestArm"),
-    "BestArm, best of 8, nearly equal": Setting("linear", "best", 8, 3, pairs="BestArm", spread=0.1),
     "BestArm, top 2 of 8": Setting("linear", "top", 8, 3, pairs="BestArm"),
 }
 

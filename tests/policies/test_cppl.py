@@ -22,7 +22,7 @@ def test_every_round_agrees_with_the_rule_in_plain_python() -> None:
     state = policy.start(Problem(dim=2), STREAMS)
     thetas, hessians, squares = [np.zeros(2)], 0.5 * np.eye(2), 0.5 * np.eye(2)
     for t, (arms, answer) in enumerate(rounds_with_answers(40, dim=2, choices=3), start=1):
-        mean = sum(thetas) / len(thetas)
+        mean = np.mean(thetas, axis=0)
         sigma = np.linalg.inv(hessians) @ squares @ np.linalg.inv(hessians)
         bounds = []
         for x in arms.features[0]:
@@ -38,7 +38,7 @@ def test_every_round_agrees_with_the_rule_in_plain_python() -> None:
         hessians, squares = hessians + hessian, squares + np.outer(gradient, gradient)
         thetas.append(thetas[-1] - 0.7 * t**-0.3 * slow_answer(thetas[-1], shown, answer)[1])
         state = policy.learn(state, arms, slates, [answer])
-        np.testing.assert_allclose(state.mean[0], sum(thetas) / len(thetas), atol=1e-10)
+        np.testing.assert_allclose(state.mean[0], np.mean(thetas, axis=0), atol=1e-10)
         np.testing.assert_allclose(state.hessians[0], hessians, atol=1e-10)
         np.testing.assert_allclose(state.squares[0], squares, atol=1e-10)
 

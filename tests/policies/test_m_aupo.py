@@ -86,7 +86,7 @@ def test_answers_that_cannot_be_change_nothing_and_settings_are_checked() -> Non
         policy.learn(state, arms, slates, [[0], [1]])
     for wrong in ({"choices": 1}, {"step": 0.0}, {"ridge": -1.0}):
         with pytest.raises(InvalidInputError):
-            MAUPO(**wrong)  # type: ignore[arg-type]
+            MAUPO(**wrong)
 
 
 def test_where_all_arms_are_equally_good_its_slates_tell_more_than_random_ones() -> None:

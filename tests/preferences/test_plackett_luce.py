@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -55,13 +56,15 @@ def test_derivatives_of_all_lanes_agree_with_finite_differences_and_a_tie_is_a_p
             return float(np.mean([ranking_loss(u, [place]) for place in range(4)]))
         return ranking_loss(u, list(range(places)))
 
+    def slope(u: Floats, places: int, k: int) -> float:
+        return float(answer_derivatives(u[None], np.array([places]))[0][0, k])
+
     slopes, curvatures = answer_derivatives(utilities, placed)
     for lane, places in enumerate(placed):
-        np.testing.assert_allclose(slopes[lane], finite_difference(lambda u, n=places: loss(u, n), utilities[lane]), atol=1e-6)
+        along = finite_difference(partial(loss, places=int(places)), utilities[lane])
+        np.testing.assert_allclose(slopes[lane], along, atol=1e-6)
         for k in range(4):
-            along = finite_difference(
-                lambda u, i=k, n=places: answer_derivatives(u[None], np.array([n]))[0][0, i], utilities[lane]
-            )
+            along = finite_difference(partial(slope, places=int(places), k=k), utilities[lane])
             np.testing.assert_allclose(curvatures[lane, k], along, atol=1e-6)
 
 

@@ -159,4 +159,4 @@ class CPPL(Policy[CPPLState]):
         """The Gaussian at the mean of all thetas with covariance Sigma."""
         root = np.linalg.solve(state.hessians, np.linalg.cholesky(state.squares))
         factor = np.linalg.cholesky(np.linalg.inv(root @ np.swapaxes(root, 1, 2)))
-        return state.mean, np.linalg.inv(factor)
+        return state.mean, np.asarray(np.linalg.inv(factor), dtype=np.float64)

@@ -136,11 +136,11 @@ class MAUPO(Policy[MAUPOState]):
 
     def running_belief(self, state: MAUPOState) -> tuple[FloatArray, FloatArray]:
         """The Gaussian at the estimate with precision H."""
-        return state.theta, np.linalg.inv(np.linalg.cholesky(state.information))
+        return state.theta, np.asarray(np.linalg.inv(np.linalg.cholesky(state.information)), dtype=np.float64)
 
     def report(self, state: MAUPOState) -> dict[str, FloatArray]:
         """How much the least certain direction is known: the smallest eigenvalue of H."""
-        return {"least_information": np.linalg.eigvalsh(state.information)[:, 0]}
+        return {"least_information": np.asarray(np.linalg.eigvalsh(state.information)[:, 0], dtype=np.float64)}
 
 
 def _widths(actions: FiniteActions, information: FloatArray) -> FloatArray:
