@@ -46,13 +46,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--arms", type=int, nargs="+", default=[10, 100])
     parser.add_argument("--rounds", type=int, default=3000)
+    parser.add_argument("--only", nargs="*", default=[], help="names of rules; none for all")
     options = parser.parse_args()
     table = Table(title=f"microseconds per lane and round, {LANES} lanes; goal at K = 100: {GOAL:g}", title_justify="left")
     table.add_column("rule")
     for arms in options.arms:
         table.add_column(f"K = {arms}", justify="right")
     for name, kind in duel_policies().items():
-        if issubclass(kind, MatrixPolicy):
+        if issubclass(kind, MatrixPolicy) and (not options.only or name in options.only):
             table.add_row(name, *(f"{cost_of(kind(), arms, options.rounds):.1f}" for arms in options.arms))
     Console(width=100).print(table)
 
