@@ -10,9 +10,11 @@ import duelist
 from duelist.policies import (
     APO,
     CCB,
+    CPPL,
     EUBO,
     FGTSVA,
     IDS,
+    MAUPO,
     NDBTS,
     NDBUCB,
     POPBO,
@@ -145,16 +147,28 @@ ROWS = [
 
 @dataclass(frozen=True)
 class SlateRow:
-    """A policy for slates, and its name in the tests."""
+    """A policy for slates.
+
+    Attributes:
+        name: shown in the test's name.
+        policy: the hyper-parameters.
+        margin: at most this fraction of Uniform's regret per round in the end; None for a rule that plays to know, and whose
+            recommendations alone get better.
+    """
 
     name: str
     policy: Any
+    margin: float | None = 0.3
 
 
 SLATE_ROWS = [
     SlateRow("ListwiseFGTS", ListwiseFGTS()),
     SlateRow("ListwiseFGTS, ranking", ListwiseFGTS(choices=3, feedback="ranking", mu=0.0)),
     SlateRow("ListwiseFGTS, ties", ListwiseFGTS(choices=3, ties=LearntDavidson())),
+    # Its slates hold different arms: regret stays at that of the best four of eight.
+    SlateRow("CPPL", CPPL(), margin=0.7),
+    SlateRow("CPPL, three", CPPL(choices=3, width=0.1), margin=0.6),
+    SlateRow("MAUPO", MAUPO(), margin=None),
 ]
 
 

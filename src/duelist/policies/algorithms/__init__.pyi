@@ -31,5 +31,7 @@ from duelist.policies.algorithms.sampling.ids import IDS as IDS
 from duelist.policies.algorithms.sampling.kl_policy import KLPolicy as KLPolicy
 from duelist.policies.algorithms.sampling.sfgts import SFGTS as SFGTS
 from duelist.policies.algorithms.sampling.top_two_ts import TopTwoTS as TopTwoTS
+from duelist.policies.algorithms.slates.cppl import CPPL as CPPL
 from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS as ListwiseFGTS
+from duelist.policies.algorithms.slates.m_aupo import MAUPO as MAUPO
 from duelist.policies.algorithms.uniform import Uniform as Uniform
