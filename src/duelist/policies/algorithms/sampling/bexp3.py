@@ -113,7 +113,7 @@ class BEXP3(Policy[BEXP3State]):
         second = _draw(chances, finite.random_priority(streams, "bexp3 second", state.asked))
         duels = duels_between(finite, first, second)
         spread = self._spread(weights, finite, state.different)
-        note: FloatArray = np.linalg.solve(spread, duels.contrast[:, :, None])[:, :, 0]
+        note = np.asarray(np.linalg.solve(spread, duels.contrast[:, :, None])[:, :, 0], dtype=np.float64)
         return duels._replace(note=note), state._replace(asked=state.asked + 1)
 
     def learn(
