@@ -9,11 +9,15 @@ from typing import Any
 import duelist
 from duelist.policies import (
     APO,
+    BETCGLM,
+    BEXP3,
     CCB,
+    COLDB,
     CPPL,
     EUBO,
     FGTSVA,
     IDS,
+    LDBDF,
     MAUPO,
     NDBTS,
     NDBUCB,
@@ -89,6 +93,12 @@ ROWS = [
     Row("MaxPairUCB, local", duelist.MaxPairUCB(width="local", radius=2.5), variant=True),
     Row("RCDB", RCDB()),
     Row("RCDB, asked", RCDB(alpha=0.3, weigh="asked"), variant=True),
+    Row("LDBDF", LDBDF()),
+    Row("LDBDF, half", LDBDF(arrival=0.5, window=10), variant=True),
+    Row("COLDB", COLDB(users=3)),
+    # Both explore for most of 600 rounds.
+    Row("BETCGLM", BETCGLM(), margin=0.7),
+    Row("BEXP3", BEXP3(), margin=0.9),
     Row("CoLSTIM", duelist.CoLSTIM()),
     Row("CoLSTIM, theory", duelist.CoLSTIM(radius="theory", warmup="theory"), margin=0.5, variant=True),
     Row("VACDB", duelist.VACDB()),
