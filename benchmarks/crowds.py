@@ -65,7 +65,10 @@ def main() -> None:
     rng = np.random.default_rng(0)
     for share in (0.2, 0.0):
         every = np.stack(
-            [losses(seed, share, options.items, options.spread, options.each) for seed in range(options.first_seed, options.first_seed + options.instances)]
+            [
+                losses(seed, share, options.items, options.spread, options.each)
+                for seed in range(options.first_seed, options.first_seed + options.instances)
+            ]
         )
         again = [votes_saved(every[rng.integers(len(every), size=len(every))].mean(axis=0)) for _ in range(500)]
         low, high = np.quantile(again, [0.025, 0.975])

@@ -6,9 +6,9 @@ vote of voter v goes to the first candidate with probability
     s(r_v <theta, x> + <beta, b>),   theta_k ~ N(0, c_k^2),   r_v ~ N(1, tau^2).
 
 A slope of 1 is the average voter, 0 one who votes at random, and below 0 one who means the opposite. Coefficients of groups
-have a common standard deviation sigma. Slopes and coefficients are fitted together, by Newton steps, or those of Gauss and Newton
+have a common standard deviation sigma. Slopes and coefficients are fitted together, by Newton steps, or Gauss-Newton steps
 where the posterior is not convex; tau and sigma are those under which the votes are most probable (MacKay's fixed point on the
-Laplace approximation); the covariance is Laplace's, with the curvature of Gauss and Newton.
+Laplace approximation); the covariance is Laplace's, with the Gauss-Newton curvature.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PeopleFit(NamedTuple):
 
 
 class _Normal(NamedTuple):
-    """Normal equations at one point: the gradient, and the curvature of Gauss and Newton with the slopes eliminated."""
+    """Normal equations at one point: the gradient, and the Gauss-Newton curvature with the slopes eliminated."""
 
     gradient: FloatArray  # (p,)
     slope_gradient: FloatArray  # (n_voters,)
@@ -92,7 +92,7 @@ class _Normal(NamedTuple):
     bend: Sparse  # (n_voters, p) what the Hessian has beside `mixed`: a slope times a coefficient is not linear
 
     def step(self) -> tuple[FloatArray, FloatArray]:
-        """The Newton step of coefficients and slopes; that of Gauss and Newton where the Hessian is not positive definite."""
+        """The Newton step of coefficients and slopes; the Gauss-Newton step where the Hessian is not positive definite."""
         mixed, factor = self.mixed + self.bend, self.factor
         if mixed.shape[0]:
             try:

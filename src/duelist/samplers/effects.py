@@ -1,7 +1,7 @@
 """What moves a vote beside the utilities: the side, the style of the answers, and who votes.
 
-With x the contrast, y the covariates of style, b = +1 where the first stood on the left and -1 where the second did, the vote of
-voter v goes to the first with probability
+With x the contrast, y the covariates of style, b = +1 where the first stood on the left and -1 where the second did, the vote
+of voter v goes to the first with probability
 
     s(r_v (<theta, x> + <gamma, y>) + beta b),   gamma_k ~ N(0, c_k^2),   beta ~ N(0, c^2),   r_v ~ N(1, tau^2).
 

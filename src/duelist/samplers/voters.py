@@ -1,12 +1,13 @@
 """Draws where every voter has a slope: coefficients given slopes by any sampler, slopes given coefficients, and their spread.
 
-In whitened coordinates u of the coefficients the vote of voter v has the log-odds r_v <u, J_i> + <u, B_i>: J_i is what is judged,
-B_i what stands beside it. A sweep moves
+In whitened coordinates u of the coefficients the vote of voter v has the log-odds r_v <u, J_i> + <u, B_i>: J_i is what is
+judged, B_i what stands beside it. A sweep moves
 
 1. u given the slopes: a linear model, whose contrasts are r_v J_i + B_i, by `advance` of the sampler;
-2. every slope given u: one number per voter, by a Newton step with noise that is accepted by the rule of Metropolis and Hastings;
+2. every slope given u: one number per voter, by a Newton step with noise and an accept step;
 3. the spread tau given the slopes, a random walk on log tau;
-4. tau with all slopes, r_v - 1 and tau multiplied by one factor: this moves where 3. cannot, when votes say little of slopes.
+4. tau with all slopes, r_v - 1 and tau multiplied by one factor: this moves where 3. cannot, when votes say little of slopes;
+5. all slopes against what they multiply, r_v / f and f u: the votes do not see that, and 1. and 2. alone hardly move so.
 
 Every part leaves the joint posterior as it is, so the draws are as exact as the sampler of 1.
 
@@ -16,24 +17,29 @@ Reference: 3. and 4. are the two parametrisations of Papaspiliopoulos, Roberts &
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from duelist.core.streams import Streams
 from duelist.kernels.logistic import Likelihood
 from duelist.posteriors.linear import LinearPotential
+from duelist.posteriors.people import PeopleFit, VoteTable, fit_people
 from duelist.posteriors.priors import Gaussian
 from duelist.preferences.logistic import log_loss
 from duelist.samplers.base import Sampler
-from duelist.samplers.chains import may_thin, next_thin
+from duelist.samplers.chains import Run, may_thin, next_thin
 from duelist.samplers.curvature import fit_curvature, unknown_curvature
-from duelist.samplers.diagnostics import Diagnostics, diagnose
+from duelist.samplers.diagnostics import PosteriorDraws, diagnose
+from duelist.samplers.effects import EffectColumns, VoteEffects
 from duelist.typing import FloatArray, IntArray
 
-_WALKS = 3  # moves of tau per sweep: they read no votes
-_FACTORS = (0.1, 0.3, 1.0)  # of the moves of tau with all slopes, on the log scale, one drawn for each move
+_WALKS = 3  # moves per sweep of what needs no look at the votes
+_FACTORS = (0.1, 0.3, 1.0)  # widths of the moves of tau with all slopes, on the log scale, one drawn for each
+_EXCHANGES = (0.03, 0.1, 0.3)  # the same of the moves of slopes against coefficients
 
 
 class SlopeTable(NamedTuple):
@@ -61,21 +67,75 @@ class SlopeTable(NamedTuple):
         return np.searchsorted(self.voters, np.arange(int(self.voters[-1]) + 1))
 
 
-class SlopePrior(NamedTuple):
-    """The slopes' standard deviation: `spread` where it is given, else half-normal with the given scale."""
+class RunSettings(NamedTuple):
+    """As in `sample_posterior`."""
 
-    spread: float | None
-    scale: float
+    chains: int
+    draws: int
+    warmup: int
+    seed: int
+    max_thin: int
 
 
-class SlopeRun(NamedTuple):
-    """Draws of u (chains, draws, p), slopes (chains, draws, n_voters) and tau (chains, draws), and how well they mixed."""
+def sample_with_voters(
+    columns: EffectColumns, effects: VoteEffects, counts: tuple[FloatArray, FloatArray], sampler: Sampler, settings: RunSettings
+) -> Run:
+    """Draws of all coefficients, the slopes and, where it is learnt, the spread, side by side in the order of `voter_names`.
 
-    u: FloatArray
-    slopes: FloatArray
-    spread: FloatArray
-    energy: FloatArray
-    diagnostics: Diagnostics
+    Args:
+        columns: the design of the table.
+        effects: the prior of the slopes.
+        counts: wins and losses (n,) of the first, tempered.
+        sampler: moves the coefficients.
+        settings: of the run.
+    """
+    assert columns.who is not None
+    # Votes of one voter on one row are counted together, and sorted by voter.
+    keys, inverse = np.unique(np.column_stack([columns.who, columns.rows]), axis=0, return_inverse=True)
+    wins, losses = (np.bincount(inverse.reshape(-1), column, len(keys)).astype(np.float64) for column in counts)
+    who, rows, factor = keys[:, 0].astype(np.int64), keys[:, 1:], columns.prior.factor
+    deviation = np.sqrt(np.diag(np.asarray(columns.prior.covariance)))
+    votes = VoteTable(
+        csr_array(rows), columns.judged, np.zeros_like(columns.judged), deviation, wins, losses, who, len(columns.voters)
+    )
+    table = SlopeTable(
+        judged=np.where(columns.judged, rows, 0.0) @ factor,
+        beside=np.where(columns.judged, 0.0, rows) @ factor,
+        totals=wins + losses,
+        losses=losses,
+        voters=who,
+        pull=np.linalg.solve(factor, np.asarray(columns.prior.mean)),
+    )
+    walk = _Walk(table, effects, sampler, Streams(settings.seed, range(settings.chains)))
+    standing = walk.start(fit_people(votes))
+    for _ in range(settings.warmup):
+        standing = walk.sweep(standing)
+    thin, helps = 1, may_thin(sampler, settings.chains * settings.draws)
+    while True:
+        standing, run = walk.trace(standing, settings.draws, thin)
+        if not run.diagnostics.complaints or thin >= settings.max_thin or not helps:
+            break
+        thin = min(next_thin(thin, run.diagnostics), settings.max_thin)
+    p = rows.shape[1]
+    return run._replace(draws=np.concatenate([run.draws[..., :p] @ factor.T, run.draws[..., p:]], axis=2))
+
+
+def voter_names(columns: EffectColumns, effects: VoteEffects) -> tuple[str, ...]:
+    """What `sample_with_voters` draws after the coefficients."""
+    slopes = tuple(f"slope of {voter}" for voter in columns.voters)
+    return slopes if effects.spread else (*slopes, "spread")
+
+
+def split_effects(found: PosteriorDraws, dim: int) -> PosteriorDraws:
+    """Draws of theta, the first `dim` coordinates, with those of the effects beside them."""
+    effects = _coordinates(found, slice(dim, None))
+    return replace(_coordinates(found, slice(dim)), effects=effects)
+
+
+def _coordinates(found: PosteriorDraws, part: slice) -> PosteriorDraws:
+    own = found.diagnostics
+    numbers: dict[str, Any] = {name: getattr(own, name)[part] for name in ("rhat", "ess_bulk", "ess_tail")}
+    return replace(found, draws=found.draws[..., part], names=found.names[part], diagnostics=replace(own, **numbers))
 
 
 class _Chains(NamedTuple):
@@ -88,55 +148,20 @@ class _Chains(NamedTuple):
     @property
     def u(self) -> FloatArray:
         position: FloatArray = self.state.position
-        return position[:, 0]
-
-
-def sample_slopes(
-    table: SlopeTable,
-    prior: SlopePrior,
-    start: tuple[FloatArray, FloatArray, float],
-    sampler: Sampler,
-    *,
-    chains: int,
-    draws: int,
-    warmup: int,
-    seed: int,
-    max_thin: int,
-) -> SlopeRun:
-    """Draw until the diagnostics have nothing to complain of, or chains were thinned `max_thin` times as much.
-
-    Args:
-        table: the votes.
-        prior: of the slopes.
-        start: slopes (n_voters,) near the mode, their standard deviations, and tau: chains start around them.
-        sampler: moves u.
-        chains: how many.
-        draws: that each keeps.
-        warmup: sweeps that are thrown away.
-        seed: names the random numbers.
-        max_thin: sweeps between two draws, at most.
-    """
-    walk = _Walk(table, prior, sampler, Streams(seed, range(chains)))
-    standing = walk.start(*start)
-    for _ in range(warmup):
-        standing = walk.sweep(standing)
-    thin = 1
-    while True:
-        standing, run = walk.trace(standing, draws, thin)
-        if not run.diagnostics.complaints or thin >= max_thin or not may_thin(sampler, chains * draws):
-            return run
-        thin = min(next_thin(thin, run.diagnostics), max_thin)
+        return np.asarray(position[:, 0])
 
 
 class _Walk:
     """The sweeps of all chains together: to the sampler each is a lane."""
 
-    def __init__(self, table: SlopeTable, prior: SlopePrior, sampler: Sampler, streams: Streams) -> None:
-        self._table, self._prior, self._sampler, self._streams = table, prior, sampler, streams
+    def __init__(self, table: SlopeTable, effects: VoteEffects, sampler: Sampler, streams: Streams) -> None:
+        self._table, self._effects, self._sampler, self._streams = table, effects, sampler, streams
         self._starts, self._rounds = table.starts, 0
+        # Theta and style are independent of the side under the prior, so these are coordinates of their own when whitened, too.
+        self._judged = table.judged.any(axis=0)
         self._generator = streams.generator("slopes of voters", 0)
         n, p = table.judged.shape
-        self._observations, lanes = int(round(table.totals.sum())), len(streams)
+        self._observations, lanes = round(float(table.totals.sum())), len(streams)
         # One row more is the pull of the prior's mean: never shown, and lost -1 times, it is a linear term of the loss.
         self._totals = np.repeat(np.append(table.totals, 0.0)[None], lanes, axis=0)
         self._losses = np.repeat(np.append(table.losses, -1.0)[None], lanes, axis=0)
@@ -144,33 +169,34 @@ class _Walk:
         self._contrasts = np.zeros((lanes, p, n + 1))
         self._contrasts[:, :, -1] = table.pull
 
-    def start(self, slopes: FloatArray, deviations: FloatArray, spread: float) -> _Chains:
-        """Chains further apart than the posterior is wide, so that R-hat means something."""
+    def start(self, fit: PeopleFit) -> _Chains:
+        """Chains around the mode, further apart than the posterior is wide, so that R-hat means something."""
         lanes, p = len(self._streams), self._table.judged.shape[1]
-        noise = self._generator.standard_normal((lanes, len(slopes) + 1))
-        own = slopes + 2.0 * deviations * noise[:, 1:]
-        tau = np.full(lanes, self._prior.spread) if self._prior.spread else spread * np.exp(0.5 * noise[:, 0])
+        noise = self._generator.standard_normal((lanes, len(fit.slopes) + 1))
+        own = fit.slopes + 2.0 * fit.slope_deviations * noise[:, 1:]
+        given = self._effects.spread
+        spread = fit.voter_spread * np.exp(0.5 * noise[:, 0]) if given is None else np.full(lanes, given)
         state = self._sampler.start(Gaussian(), self._streams, chains=1, dim=p)
-        potential = self._potential(np.repeat(slopes[None], lanes, axis=0))
-        ones = np.ones(lanes)
-        shape = fit_curvature(unknown_curvature(lanes, p), potential.likelihood, ones, self._observations)
+        likelihood = self._potential(np.repeat(fit.slopes[None], lanes, axis=0)).likelihood
+        shape = fit_curvature(unknown_curvature(lanes, p), likelihood, np.ones(lanes), self._observations)
         away = self._generator.standard_normal((lanes, p))
-        position = shape.mode + 2.0 * np.einsum("lji,lj->li", shape.whitener, away)
-        state = state._replace(position=position[:, None])
+        state = state._replace(position=(shape.mode + 2.0 * np.einsum("lji,lj->li", shape.whitener, away))[:, None])
         if "curvature" in state._fields:
             state = state._replace(curvature=shape)
-        return _Chains(state, own, tau)
+        return _Chains(state, own, spread)
 
     def sweep(self, at: _Chains) -> _Chains:
         """Move everything once."""
+        for _ in range(_WALKS):
+            at = self._exchange_scale(at)
         state = self._sampler.advance(self._potential(at.slopes), at.state, self._streams, self._rounds)
         self._rounds += 1
         at = at._replace(state=state)
         part, offset = at.u @ self._table.judged.T, at.u @ self._table.beside.T
         at = self._move_slopes(at, part, offset)
-        return at if self._prior.spread else self._scale_slopes(self._move_spread(at), part, offset)
+        return at if self._effects.spread else self._scale_slopes(self._move_spread(at), part, offset)
 
-    def trace(self, at: _Chains, draws: int, thin: int) -> tuple[_Chains, SlopeRun]:
+    def trace(self, at: _Chains, draws: int, thin: int) -> tuple[_Chains, Run]:
         """So many draws, `thin` sweeps apart."""
         places = []
         for _ in range(draws):
@@ -179,9 +205,9 @@ class _Walk:
             places.append((at.u, at.slopes, at.spread, self._energy(at)))
         u, slopes, spread, energy = (np.stack(parts, axis=1) for parts in zip(*places, strict=True))
         acceptance = self._sampler.report(at.state).get("acceptance", np.ones(len(u)))
-        columns = [u, slopes] if self._prior.spread else [u, slopes, np.log(spread)[..., None]]
-        found = diagnose(np.concatenate(columns, axis=2), energy, np.asarray(acceptance))
-        return at, SlopeRun(u, slopes, spread, energy, found)
+        columns = [u, slopes] if self._effects.spread else [u, slopes, spread[..., None]]
+        path = np.concatenate(columns, axis=2)
+        return at, Run(path, energy, diagnose(path, energy, np.asarray(acceptance)))
 
     def _potential(self, slopes: FloatArray) -> LinearPotential:
         table = self._table
@@ -247,13 +273,27 @@ class _Walk:
         taken = np.log(self._generator.random(len(tau))) < log_ratio
         return at._replace(slopes=np.where(taken[:, None], proposal, at.slopes), spread=np.where(taken, tau, at.spread))
 
+    def _exchange_scale(self, at: _Chains) -> _Chains:
+        """Slopes by one factor, and what they multiply by its inverse, which leaves every vote as likely as it was."""
+        judged, pull = self._judged, self._table.pull
+        width = self._generator.choice(_EXCHANGES)
+        log_factor = width * self._generator.standard_normal(len(at.spread))
+        factor = np.exp(log_factor)[:, None]
+        u, slopes = np.where(judged, factor * at.u, at.u), at.slopes / factor
+        squares = ((at.u - pull) ** 2 - (u - pull) ** 2).sum(axis=1)
+        squares += (((at.slopes - 1.0) ** 2 - (slopes - 1.0) ** 2) / at.spread[:, None] ** 2).sum(axis=1)
+        log_ratio = 0.5 * squares + (judged.sum() - slopes.shape[1]) * log_factor
+        taken = (np.log(self._generator.random(len(log_ratio))) < log_ratio)[:, None]
+        state = at.state._replace(position=np.where(taken, u, at.u)[:, None])
+        return at._replace(state=state, slopes=np.where(taken, slopes, at.slopes))
+
     def _log_prior(self, tau: FloatArray) -> FloatArray:
-        return -0.5 * (tau / self._prior.scale) ** 2
+        return np.asarray(-0.5 * (tau / self._effects.spread_scale) ** 2)
 
     def _energy(self, at: _Chains) -> FloatArray:
         """(chains,) -log posterior of everything but a constant."""
         table, u = self._table, at.u
         logits = at.slopes[:, table.voters] * (u @ table.judged.T) + u @ table.beside.T
         own = 0.5 * (((at.slopes - 1.0) / at.spread[:, None]) ** 2).sum(axis=1) + at.slopes.shape[1] * np.log(at.spread)
-        learnt = 0.0 if self._prior.spread else -self._log_prior(at.spread)
+        learnt = 0.0 if self._effects.spread else -self._log_prior(at.spread)
         return np.asarray(self._loss(logits).sum(axis=1) + 0.5 * ((u - table.pull) ** 2).sum(axis=1) + own + learnt)
