@@ -17,7 +17,7 @@ import numpy as np
 from duelist.datasets import Comparisons, fit_votes
 from duelist.typing import FloatArray
 
-SIZES = np.unique(np.geomspace(200, 3000, 10).astype(int))
+SIZES = np.unique(np.geomspace(200, 3000, 6).astype(int))
 
 
 def losses(seed: int, share: float, items: int, spread: float, each: int) -> FloatArray:
@@ -58,8 +58,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--instances", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--items", type=int, default=10)
-    parser.add_argument("--spread", type=float, default=2.0)
+    parser.add_argument("--items", type=int, default=30)
+    parser.add_argument("--spread", type=float, default=3.0, help="standard deviation of utilities, in log-odds")
     parser.add_argument("--each", type=int, default=50, help="votes per voter in the longest run")
     options = parser.parse_args()
     rng = np.random.default_rng(0)

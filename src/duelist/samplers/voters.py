@@ -253,7 +253,7 @@ class _Walk:
         step = 2.4 / math.sqrt(2.0 * n_voters + 1.0)  # 1 / sqrt(2 n) is the width of log tau given n slopes
 
         def density(tau: FloatArray) -> FloatArray:
-            return -(n_voters - 1) * np.log(tau) - 0.5 * squares / tau**2 + self._log_prior(tau)
+            return np.asarray((1 - n_voters) * np.log(tau) - 0.5 * squares / tau**2 + self._log_prior(tau))
 
         tau = at.spread
         for _ in range(_WALKS):
