@@ -165,12 +165,12 @@ def test_the_fit_of_a_crowd_is_that_of_the_same_votes_in_a_table() -> None:
         name="t", items=tuple("abcd"), order_known=True, **{key: np.array(cells) for key, cells in rows.items()}
     )
     # `fit_votes` holds position to the deviation of utilities, 2, and the crowd to 1: with 400 votes that is little.
-    exact, found = fit_votes(table, reliability=True), crowd.believe(0.95)
+    exact, found = fit_votes(table, reliability=True), crowd.votes().believe(0.95)
     slopes = dict(zip(exact.reliability.names, exact.reliability.mean, strict=True))
     for name, slope in zip(found.reliability.names, found.reliability.mean, strict=True):
         assert slope == pytest.approx(slopes[name], abs=0.01)
     assert found.position.mean[0] == pytest.approx(exact.position.mean[0], abs=0.01)
-    np.testing.assert_allclose(crowd.fit().coefficients[:4], exact.fit.coefficients[:4], atol=0.01)
+    np.testing.assert_allclose(crowd.votes().fit().coefficients[:4], exact.fit.coefficients[:4], atol=0.01)
     drawn: FloatArray = crowd.draw(20_000, rng)
     np.testing.assert_allclose(drawn.std(axis=0), np.sqrt(np.diag(exact.fit.covariance)[:4]), rtol=0.05)
 

@@ -284,7 +284,7 @@ class Agent(LiveAgent[Duels, Duel]):
             level: probability of the intervals.
         """
         share = check_level(level)
-        return self._read(lambda state: _crowd_of(state).believe(share))
+        return self._read(lambda state: _crowd_of(state).votes().believe(share))
 
     def _draws(self) -> Draws:
         if isinstance(self._state.lane, CrowdLane):

@@ -45,6 +45,57 @@ class Voters(NamedTuple):
     spread: float
 
 
+class CrowdVotes(NamedTuple):
+    """Votes on pairs, with who gave them.
+
+    Attributes:
+        contrasts: (n, dim) features of the first less those of the second.
+        outcomes: (n,) +1 where the first won, -1 where the second did, 0 for a tie.
+        sides: (n,) +1 where the first stood on the left, -1 where the second did, 0 where nobody knows.
+        voters: (n,) their numbers.
+        names: of the voters.
+        precision: of the normal prior of theta.
+    """
+
+    contrasts: FloatArray
+    outcomes: FloatArray
+    sides: FloatArray
+    voters: IntArray
+    names: tuple[str, ...]
+    precision: float
+
+    def fit(self) -> PeopleFit:
+        """Coefficients of theta and of the side, slopes and spread."""
+        rows, dim = np.column_stack([self.contrasts, self.sides]), self.contrasts.shape[1]
+        # A pair and its turn are alike, and votes of one voter on one pair are counted together.
+        leading = np.take_along_axis(rows, (rows != 0.0).argmax(axis=1)[:, None], axis=1)[:, 0]
+        turn = np.where(leading < 0.0, -1.0, 1.0)
+        keys = np.column_stack([self.voters, rows * turn[:, None] + 0.0])
+        distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+        shares = [0.5 * (1.0 + sign * turn * self.outcomes) for sign in (1.0, -1.0)]
+        wins, losses = (np.bincount(inverse.reshape(-1), share).astype(np.float64) for share in shares)
+        deviation = np.append(np.full(dim, self.precision**-0.5), _POSITION_SCALE)
+        judged, who = np.arange(dim + 1) < dim, distinct[:, 0].astype(np.int64)
+        return fit_people(
+            VoteTable(distinct[:, 1:], judged, np.zeros_like(judged), deviation, wins, losses, who, len(self.names))
+        )
+
+    def believe(self, level: float) -> Voters:
+        """What the votes say of voters and side, with intervals of that probability."""
+        reach = float(norm.ppf(0.5 + level / 2.0))
+
+        def estimates(names: tuple[str, ...], mean: FloatArray, deviation: FloatArray) -> Estimates:
+            return Estimates(names, mean, deviation, mean - reach * deviation, mean + reach * deviation)
+
+        nothing = estimates((), np.zeros(0), np.zeros(0))
+        if not len(self.outcomes):
+            return Voters(nothing, np.zeros(0, dtype=np.int64), nothing, 0.0)
+        fit, counts = self.fit(), np.bincount(self.voters, minlength=len(self.names))
+        side = estimates(("left",), fit.coefficients[-1:], np.sqrt(fit.covariance[-1:, -1]))
+        slopes = estimates(self.names, fit.slopes, fit.slope_deviations)
+        return Voters(slopes, counts, side if self.sides.any() else nothing, fit.voter_spread)
+
+
 class Crowd:
     """Votes with their voters, and the slopes that follow from them.
 
@@ -85,27 +136,19 @@ class Crowd:
         self._outcomes.append(outcome)
         if len(self) >= self._due:
             with contextlib.suppress(NotConvergedError):  # the slopes stay what they were
-                slopes = self.fit().slopes
+                slopes = self.votes().fit().slopes
                 self._slopes = np.clip(np.round(_STEPS * slopes) / _STEPS, -_LARGEST, _LARGEST)
             self._due = len(self) + len(self) // _GROWTH
 
-    def fit(self) -> PeopleFit:
-        """Coefficients of theta and of the side, slopes and spread, from all votes."""
-        sides = np.array(self._sides, dtype=np.float64)
-        rows = np.column_stack([np.array(self._contrasts).reshape(len(self), self._dim), sides])
-        voters, outcomes = np.array(self._voters, dtype=np.int64), np.array(self._outcomes, dtype=np.float64)
-        # A pair and its turn are alike, and votes of one voter on one pair are counted together.
-        turn = np.where(np.take_along_axis(rows, (rows != 0.0).argmax(axis=1)[:, None], axis=1)[:, 0] < 0.0, -1.0, 1.0)
-        keys = np.column_stack([voters, rows * turn[:, None] + 0.0])
-        distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
-        wins, losses = (
-            np.bincount(inverse.reshape(-1), 0.5 * (1.0 + sign * turn * outcomes)).astype(np.float64) for sign in (1.0, -1.0)
-        )
-        deviation = np.append(np.full(self._dim, self._precision**-0.5), _POSITION_SCALE)
-        judged = np.arange(self._dim + 1) < self._dim
-        who = distinct[:, 0].astype(np.int64)
-        return fit_people(
-            VoteTable(distinct[:, 1:], judged, np.zeros_like(judged), deviation, wins, losses, who, len(self._numbers))
+    def votes(self) -> CrowdVotes:
+        """All votes so far."""
+        return CrowdVotes(
+            contrasts=np.array(self._contrasts).reshape(len(self), self._dim),
+            outcomes=np.array(self._outcomes, dtype=np.float64),
+            sides=np.array(self._sides, dtype=np.float64),
+            voters=np.array(self._voters, dtype=np.int64),
+            names=tuple(self._numbers),
+            precision=self._precision,
         )
 
     def draw(self, n_draws: int, generator: np.random.Generator) -> FloatArray:
@@ -113,29 +156,9 @@ class Crowd:
         noise = generator.standard_normal((n_draws, self._dim))
         if not len(self):
             return np.asarray(noise * self._precision**-0.5)
-        fit = self.fit()
+        fit = self.votes().fit()
         factor = np.linalg.cholesky(fit.covariance[: self._dim, : self._dim])
         return np.asarray(fit.coefficients[: self._dim] + noise @ factor.T)
-
-    def believe(self, level: float) -> Voters:
-        """What all votes say of voters and side, with intervals of that probability."""
-        reach = float(norm.ppf(0.5 + level / 2.0))
-
-        def estimates(names: tuple[str, ...], mean: FloatArray, deviation: FloatArray) -> Estimates:
-            return Estimates(names, mean, deviation, mean - reach * deviation, mean + reach * deviation)
-
-        nothing = estimates((), np.zeros(0), np.zeros(0))
-        if not len(self):
-            return Voters(nothing, np.zeros(0, dtype=np.int64), nothing, 0.0)
-        fit = self.fit()
-        votes = np.bincount(np.array(self._voters, dtype=np.int64), minlength=len(self._numbers))
-        side = estimates(("left",), fit.coefficients[-1:], np.sqrt(fit.covariance[-1:, -1]))
-        return Voters(
-            estimates(tuple(self._numbers), fit.slopes, fit.slope_deviations),
-            votes,
-            side if any(self._sides) else nothing,
-            fit.voter_spread,
-        )
 
     def to_saved(self) -> dict[str, Any]:
         """Everything, as a value that `duelist.core.serialize` takes."""
