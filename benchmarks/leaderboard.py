@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +29,10 @@ STYLE = ("tokens", "headers")
 
 
 class Found(NamedTuple):
-    """What a tool says: utilities of the items, centred; the side; style per root mean square; and what has intervals."""
+    """What a tool says: utilities of the items, centred; side and style, empty if it knows none; and what has intervals."""
 
     utilities: FloatArray
-    position: float | None
-    style: FloatArray | None
+    others: FloatArray
     intervals: str
 
 
@@ -85,13 +84,13 @@ def design(votes: Comparisons) -> tuple[FloatArray, FloatArray]:
 
 def _split(coefficients: FloatArray, k: int, intervals: str) -> Found:
     utilities = coefficients[1 : 1 + k]
-    return Found(utilities - utilities.mean(), float(coefficients[0]), coefficients[1 + k :], intervals)
+    return Found(utilities - utilities.mean(), np.append(coefficients[0], coefficients[1 + k :]), intervals)
 
 
 def by_duelist(votes: Comparisons) -> Found:
     """All of them in one fit."""
     fit = fit_votes(votes, style=STYLE)
-    return Found(fit.utilities.mean, float(fit.position.mean[0]), fit.style.mean, "all")
+    return Found(fit.utilities.mean, np.append(fit.position.mean, fit.style.mean), "all")
 
 
 def by_scikit_learn(votes: Comparisons) -> Found:
@@ -137,7 +136,7 @@ def by_arena_rank(votes: Comparisons) -> Found:
     found = model.compute_ratings_and_cis(data)
     ratings = (np.asarray(found["ratings"]) - 1000.0) / model.alpha
     coefficients = np.asarray(found["coeffs"])
-    return Found(ratings - ratings.mean(), float(coefficients[-1]), coefficients[:-1], "items")
+    return Found(ratings - ratings.mean(), np.append(coefficients[-1], coefficients[:-1]), "items")
 
 
 def by_evalica(votes: Comparisons) -> Found:
@@ -149,7 +148,7 @@ def by_evalica(votes: Comparisons) -> Found:
     winners = [evalica.Winner.X if y > 0 else evalica.Winner.Y if y < 0 else evalica.Winner.Draw for y in votes.outcomes]
     scores = evalica.bradley_terry(*sides, winners, index=pd.Index(votes.items), tolerance=1e-9, limit=10_000).scores
     utilities = np.log(np.asarray(scores[list(votes.items)], dtype=np.float64))
-    return Found(utilities - utilities.mean(), None, None, "none")
+    return Found(utilities - utilities.mean(), np.zeros(0), "none")
 
 
 TOOLS: dict[str, tuple[str, Callable[[Comparisons], Found]]] = {
@@ -162,11 +161,10 @@ TOOLS: dict[str, tuple[str, Callable[[Comparisons], Found]]] = {
 
 
 def _difference(found: Found, ours: Found) -> str:
-    gap = np.abs(found.utilities - ours.utilities).max()
-    if found.position is None or found.style is None or ours.position is None:
+    gap = float(np.abs(found.utilities - ours.utilities).max())
+    if not len(found.others):
         return f"{gap:.4f} (without side and style)"
-    others: Any = np.append(found.style - ours.style, found.position - ours.position)
-    return f"{max(gap, np.abs(others).max()):.4f}"
+    return f"{max(gap, float(np.abs(found.others - ours.others).max())):.4f}"
 
 
 def main() -> None:

@@ -161,9 +161,8 @@ def test_the_fit_of_a_crowd_is_that_of_the_same_votes_in_a_table() -> None:
         rows["shown"].append((a, b))
         rows["chosen"].append({1: 0, -1: 1, 0: -1}[outcome])
         rows["voters"].append(voter)
-    table = Comparisons(
-        name="t", items=tuple("abcd"), order_known=True, **{key: np.array(cells) for key, cells in rows.items()}
-    )
+    columns: dict[str, Any] = {key: np.array(cells) for key, cells in rows.items()}
+    table = Comparisons(name="t", items=tuple("abcd"), order_known=True, **columns)
     # `fit_votes` holds position to the deviation of utilities, 2, and the crowd to 1: with 400 votes that is little.
     exact, found = fit_votes(table, reliability=True), crowd.votes().believe(0.95)
     slopes = dict(zip(exact.reliability.names, exact.reliability.mean, strict=True))
