@@ -11,12 +11,13 @@ the intervals; arena-rank's first run compiles, and its second is given.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -79,7 +80,7 @@ def design(votes: Comparisons) -> tuple[FloatArray, FloatArray]:
     for place, name in enumerate(STYLE):
         column = np.asarray(votes.context[name], dtype=np.float64)
         rows[:, 1 + k + place] = column / np.sqrt((column**2).mean())
-    return rows, 0.5 * (1.0 + votes.outcomes)
+    return rows, np.asarray(0.5 * (1.0 + votes.outcomes), dtype=np.float64)
 
 
 def _split(coefficients: FloatArray, k: int, intervals: str) -> Found:
@@ -95,21 +96,19 @@ def by_duelist(votes: Comparisons) -> Found:
 
 def by_scikit_learn(votes: Comparisons) -> Found:
     """Maximum likelihood; a tie is half a win and half a loss."""
-    from sklearn.linear_model import LogisticRegression
-
+    linear: Any = import_module("sklearn.linear_model")
     rows, won = design(votes)
     both = np.concatenate([rows, rows])
     weights, outcomes = np.concatenate([won, 1.0 - won]), np.repeat([1, 0], len(won))
     used = weights > 0.0
-    model = LogisticRegression(C=1e6, tol=1e-8, max_iter=2000, fit_intercept=False)
+    model = linear.LogisticRegression(C=1e6, tol=1e-8, max_iter=2000, fit_intercept=False)
     model.fit(both[used], outcomes[used], sample_weight=weights[used])
     return _split(model.coef_[0], len(votes.items), "none")
 
 
 def by_statsmodels(votes: Comparisons) -> Found:
     """Maximum likelihood of a binomial model, the first item at 0."""
-    import statsmodels.api as sm
-
+    sm: Any = import_module("statsmodels.api")
     rows, won = design(votes)
     fit = sm.GLM(won, np.delete(rows, 1, axis=1), family=sm.families.Binomial()).fit()
     fit.conf_int()
@@ -118,21 +117,20 @@ def by_statsmodels(votes: Comparisons) -> Found:
 
 def by_arena_rank(votes: Comparisons) -> Found:
     """Its contextual model, the side as one more covariate."""
-    import jax.numpy as jnp
-    from arena_rank.models.contextual_bradley_terry import ContextualBradleyTerry
-    from arena_rank.utils.data_utils import ContextualPairDataset
-
+    jnp: Any = import_module("jax.numpy")
+    models: Any = import_module("arena_rank.models.contextual_bradley_terry")
+    data_sets: Any = import_module("arena_rank.utils.data_utils")
     rows, won = design(votes)
     k = len(votes.items)
     features = jnp.array(np.column_stack([rows[:, 1 + k :], rows[:, 0]]))
-    data = ContextualPairDataset(
+    data = data_sets.ContextualPairDataset(
         competitors=list(votes.items),
         pairs=jnp.array(votes.shown),
         outcomes=jnp.array(won),
         features=features,
         weights=jnp.ones(len(won)),
     )
-    model = ContextualBradleyTerry(n_competitors=k, n_features=features.shape[1], reg=0.0)
+    model = models.ContextualBradleyTerry(n_competitors=k, n_features=features.shape[1], reg=0.0)
     found = model.compute_ratings_and_cis(data)
     ratings = (np.asarray(found["ratings"]) - 1000.0) / model.alpha
     coefficients = np.asarray(found["coeffs"])
@@ -141,12 +139,11 @@ def by_arena_rank(votes: Comparisons) -> Found:
 
 def by_evalica(votes: Comparisons) -> Found:
     """Utilities alone: it knows neither side nor style."""
-    import evalica
-    import pandas as pd
-
+    evalica: Any = import_module("evalica")
+    frames: Any = import_module("pandas")
     sides = [[votes.items[place] for place in column] for column in votes.shown.T]
     winners = [evalica.Winner.X if y > 0 else evalica.Winner.Y if y < 0 else evalica.Winner.Draw for y in votes.outcomes]
-    scores = evalica.bradley_terry(*sides, winners, index=pd.Index(votes.items), tolerance=1e-9, limit=10_000).scores
+    scores = evalica.bradley_terry(*sides, winners, index=frames.Index(votes.items), tolerance=1e-9, limit=10_000).scores
     utilities = np.log(np.asarray(scores[list(votes.items)], dtype=np.float64))
     return Found(utilities - utilities.mean(), np.zeros(0), "none")
 
@@ -182,7 +179,7 @@ def main() -> None:
     print("| tool | processor time | intervals | largest difference from duelist |\n|---|---:|---|---:|")
     ours = by_duelist(votes)
     for tool, (package, run) in TOOLS.items():
-        if importlib.util.find_spec(package) is None:
+        if find_spec(package) is None:
             continue
         if tool == "arena-rank":
             run(votes)
