@@ -275,8 +275,8 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             raise SavedStateError(
                 f"event {record.position} of the journal is {record.kind!r}, which an agent did not write. Use another journal."
             )
-        for name, mine in self._identity.items():
-            theirs = record.body.get(name)
+        for name, mine in {"reliability": False, **self._identity}.items():
+            theirs = record.body.get(name, False if name == "reliability" else None)
             if name == "policy" and (theirs is None or mine is None):
                 continue  # a policy that could not be described: its name must do
             if name in ("policy", "policy_name") and self._policy_changed:
@@ -519,6 +519,7 @@ def identity_of(agent: AgentState[Any, Any]) -> dict[str, Any]:
         "seed": agent.lane.seed,
         "horizon": problem.horizon,
         "max_pending": agent.max_pending,
+        **({"reliability": True} if agent.lane.tells_voters_apart else {}),
     }
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.arrays import SplitDict
 from duelist.core.errors import InvalidInputError, NonFiniteError
-from duelist.live.lane import LiveLane
+from duelist.live.lane import Ballot, LiveLane
 from duelist.live.pending import (
     DIGEST_BYTES,
     Parts,
@@ -246,7 +246,8 @@ class VoteLog:
             if isinstance(actions, bytes):
                 actions = self.sets.get(actions) or stand_in(parts.features, actions)
             if code % 2:
-                lane.learn(actions, answers.kind.from_parts(parts), answers.outcome_of(code // 2))
+                ballot = Ballot(self.voters.get(code // 2), code // 2)
+                lane.learn(actions, answers.kind.from_parts(parts), answers.outcome_of(code // 2), ballot)
             else:
                 with contextlib.suppress(NonFiniteError):  # as `AgentState.ask_again` does
                     lane.commit(lane.propose(actions))
