@@ -15,6 +15,7 @@ from duelist.environments.hard import HardDuels
 from duelist.environments.linear import LinearDuels, ListedDuels
 from duelist.environments.matrix import MatrixDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
+from duelist.environments.scored import ScoredDuels
 from duelist.environments.votes import VoteDuels
 from duelist.environments.wrappers import Corrupted, Delayed, Rotating, Switching, Tied
 
@@ -34,6 +35,7 @@ ENVIRONMENTS: dict[str, type[Any]] = {
         NetworkDuels,
         QuadraticDuels,
         Rotating,
+        ScoredDuels,
         Switching,
         Tied,
         VoteDuels,
