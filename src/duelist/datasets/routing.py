@@ -81,7 +81,8 @@ def read_mix_instruct(source: Source, metric: str = "bartscore") -> ScoreTable:
     return ScoreTable(
         name="mix-instruct",
         models=tuple(models),
-        prompts=tuple(" ".join(map(str, words)).strip() for words in zip(*texts, strict=True)),
+        # A column without a single word is read as numbers.
+        prompts=tuple(" ".join(w for w in words if isinstance(w, str)).strip() for words in zip(*texts, strict=True)),
         categories=np.array(sources, dtype=object),
         scores=np.array([[row.get(model, np.nan) for model in models] for row in rows]),
         embeddings=_embeddings(table),
