@@ -9,7 +9,7 @@ from duelist.cli.output import make_folder
 from duelist.cli.plan import Options, Plan, first_given, resize_family, result_folder
 from duelist.experiments.families.problems import STAGES
 from duelist.experiments.routing.problems import routing_specs, routing_tables
-from duelist.service.embedding import HashingEmbedder
+from duelist.service import HashingEmbedder
 
 ROUTING = "routing"
 _HASHED_DIM = 256

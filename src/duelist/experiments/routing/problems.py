@@ -47,6 +47,7 @@ POLICIES: tuple[dict[str, Any], ...] = (
     {"policy": "MaxPairUCB"},
     {"policy": "Uniform"},
 )  # fmt: skip
+EVERYWHERE = (PAPER, "CoLSTIM", "Uniform")  # play on all kinds of features; the others on `DIAL_FEATURES` alone
 
 
 def routing_tables(folder: Path | None, only: Collection[str], embed: Embed) -> dict[str, RoutingTable]:
@@ -130,7 +131,7 @@ def _n_components(kind: str, offline: FloatArray) -> int:
 def routing_specs(
     table: RoutingTable, folder: Path, *, features: Sequence[str] = FEATURES, only: Collection[str] = ()
 ) -> dict[tuple[str, str, float], Spec]:
-    """The experiments on a table by (table, features, weight of the cost): every policy on all features, and the dial.
+    """The experiments on a table by (table, features, weight of the cost), and last those of the dial.
 
     Args:
         table: the scores.
@@ -144,7 +145,11 @@ def routing_specs(
     chosen = [policy for policy, label in zip(POLICIES, labels, strict=True) if not only or label in only]
     weight = COST_WEIGHT if table.costs is not None else 0.0
     kinds = [kind for kind in features if table.costs is not None or kind != "perf-cost"]  # without costs, perf again
-    wanted: list[tuple[str, float, Sequence[Mapping[str, Any]]]] = [(kind, weight, chosen) for kind in kinds]
+    wide = [policy for policy in chosen if policy["policy"] in EVERYWHERE and "label" not in policy]
+    players = {kind: chosen if kind == DIAL_FEATURES else wide for kind in kinds}
+    wanted: list[tuple[str, float, Sequence[Mapping[str, Any]]]] = [
+        (kind, weight, policies) for kind, policies in players.items() if policies
+    ]
     if table.costs is not None:
         wanted += [(DIAL_FEATURES, dial, POLICIES[:1]) for dial in DIAL if dial != weight]
     shared = _write(folder / table.name, scores=table.scores[table.online])
