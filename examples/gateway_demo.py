@@ -243,6 +243,7 @@ def draw(story: Story, path: Path) -> None:
     axes.plot(*zip(*story.alone.values(), strict=True), "s", color="#D55E00", label="one model for everything")
     for name, point in story.alone.items():
         axes.annotate(name, point, (6, 4), textcoords="offset points", color="#D55E00", fontsize=8)
+    axes.margins(0.1)
     axes.set_xlabel("mean cost of an answer")
     axes.set_ylabel("mean quality of an answer, log-odds")
     axes.legend(frameon=False, loc="lower right")
