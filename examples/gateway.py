@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 import duelist
-from duelist.core.errors import DuelistError, InvalidInputError, UnknownDuelError
+from duelist.core import DuelistError, InvalidInputError, UnknownDuelError
 from duelist.journal import SQLiteJournal
 from duelist.service import HashingEmbedder
 

@@ -25,7 +25,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from gateway import AUTO, BackendError, Gateway, Model, Side
 from pydantic import BaseModel, ConfigDict, Field
 
-from duelist.core.errors import AlreadyLearntError, DuelistError, UnknownDuelError
+from duelist.core import AlreadyLearntError, DuelistError, UnknownDuelError
 
 
 class Message(BaseModel):
