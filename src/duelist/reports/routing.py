@@ -10,13 +10,13 @@ from duelist.experiments.routing.embeddings import TOP, WEIGHTINGS
 from duelist.experiments.routing.problems import BLOCKS, DIAL_FEATURES, GENERAL, PAPER, SHARPNESS
 from duelist.experiments.routing.standings import RoutingStandings, collect_routing
 from duelist.experiments.routing.tables import OFFLINE_SHARE, RoutingTable
-from duelist.experiments.statistics import paired_difference, standard_error
+from duelist.experiments.statistics import standard_error
 from duelist.experiments.sweep.runner import Results
 from duelist.experiments.sweep.series import Series
 from duelist.plotting.paper import PaperFigure
 from duelist.plotting.routing import quality_cost_figure, routing_regret_figure
 from duelist.plotting.style import figure_digest
-from duelist.reports.claims import Finding, Verdict
+from duelist.reports.claims import Finding, Verdict, lower_mean_finding
 from duelist.reports.document import Report, Section
 from duelist.reports.paper import Reproduction, settings_sections
 from duelist.reports.tables import ReportTable, verdict_table
@@ -160,7 +160,7 @@ def routing_verdicts(standings: Sequence[RoutingStandings]) -> list[Verdict]:
     verdicts = []
     for kind in (*WEIGHTINGS, BLOCKS):
         findings = [
-            _compare(one.table.name, ours, theirs, f"on {GENERAL}")
+            lower_mean_finding(one.table.name, ours, theirs, f"on {GENERAL}", digits=0)
             for one in standings
             if (ours := one.find(kind, PAPER)) is not None and (theirs := one.find(GENERAL, PAPER)) is not None
         ]
@@ -172,7 +172,7 @@ def routing_verdicts(standings: Sequence[RoutingStandings]) -> list[Verdict]:
     ]
     for label in labels:
         findings = [
-            _compare(one.table.name, ours, theirs, f"of {label}")
+            lower_mean_finding(one.table.name, ours, theirs, f"of {label}", digits=0)
             for one in standings
             if (ours := one.find(DIAL_FEATURES, PAPER)) is not None and (theirs := one.find(DIAL_FEATURES, label)) is not None
         ]
@@ -184,17 +184,6 @@ def routing_verdicts(standings: Sequence[RoutingStandings]) -> list[Verdict]:
             Verdict(f"{label} loses less than the best single model", f"{DIAL_FEATURES}, while learning", tuple(found))
         )
     return [verdict for verdict in verdicts if verdict.findings]
-
-
-def _compare(name: str, ours: Series, theirs: Series, whose: str) -> Finding:
-    difference = paired_difference(ours, theirs).t
-    decided = difference.low > 0.0 or difference.high < 0.0
-    return Finding(
-        name,
-        difference.estimate < 0.0 if decided else None,
-        f"{mean_regret(ours):.0f} against {mean_regret(theirs):.0f} {whose}; paired difference {difference.estimate:+.1f} "
-        f"({difference.low:+.1f} to {difference.high:+.1f})",
-    )
 
 
 def _against_single(one: RoutingStandings, runs: Series) -> Finding:
