@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, Self, cast
 
 import numpy.typing as npt
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.checks import finite_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
@@ -223,7 +223,7 @@ class Agent(LiveAgent[Duels, Duel]):
         with self._lock:
             self._memory.change_policy(policy)
 
-    def predict(self, features: npt.ArrayLike, *, level: float = LEVEL) -> Prediction:
+    def predict(self, features: npt.ArrayLike | FiniteActions, *, level: float = LEVEL) -> Prediction:
         """What is believed of candidates: utility with an interval, probability of being best, expected loss. Nothing is asked.
 
         The posterior is that of all votes learnt, from the policy's prior. It is drawn from anew when votes have grown by a
@@ -246,12 +246,12 @@ class Agent(LiveAgent[Duels, Duel]):
         rows, share = check_rows(features, self.dim), check_level(level)
         return predict_rows(self._draws(), rows, share)
 
-    def rank(self, features: npt.ArrayLike, *, level: float = LEVEL) -> Ranking:
+    def rank(self, features: npt.ArrayLike | FiniteActions, *, level: float = LEVEL) -> Ranking:
         """Candidates (n, dim) from the best on, with an interval for the rank of each."""
         rows, share = check_rows(features, self.dim), check_level(level)
         return rank_rows(self._draws(), rows, share)
 
-    def best(self, features: npt.ArrayLike, *, cost: npt.ArrayLike | None = None) -> int:
+    def best(self, features: npt.ArrayLike | FiniteActions, *, cost: npt.ArrayLike | None = None) -> int:
         """The row of the highest expected utility minus cost; the lowest row of those that tie.
 
         Args:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from duelist.actions.finite import FiniteActions
 from duelist.core.checks import finite_array, finite_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
@@ -323,9 +324,10 @@ def probability_best(utilities: FloatArray) -> FloatArray:
     return np.asarray((leads / leads.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def check_rows(features: npt.ArrayLike, dim: int) -> FloatArray:
+def check_rows(features: npt.ArrayLike | FiniteActions, dim: int) -> FloatArray:
     """Features (n, dim) of at least one candidate."""
-    rows = finite_array("features", features, "(n, dim)", 2)
+    given = features.features[0] if isinstance(features, FiniteActions) else features
+    rows = finite_array("features", given, "(n, dim)", 2)
     if rows.shape[1] != dim or not len(rows):
         raise InvalidInputError(
             f"features must be (n, {dim}), one row per candidate, n at least 1; got {rows.shape}. This agent compares feature "
