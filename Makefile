@@ -11,7 +11,7 @@ DOCS := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test docs bench calibrate clean browser lint
+.PHONY: help demo check test docs bench calibrate clean browser real-data lint
 
 help: ## Say what each command does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,9 +22,9 @@ demo: $(RUN) ## Compare eight policies on the paper's problem: a table here, a f
 check: lint ## Check format, style, types and layers, then run the fast tests: the inner loop
 	$(BIN)/python -m pytest --numprocesses auto -m "not slow" tests
 
-test: lint browser ## Check format, style, types and layers, then run every test; a skipped one fails
+test: lint browser real-data ## Check format, style, types and layers, then run every test; a skipped one fails
 	@$(BIN)/duelist warm-up
-	DUELIST_REQUIRE_ALL=1 $(BIN)/python -m pytest --numprocesses auto
+	R_LIBS=$(abspath $(VENV))/r-library DUELIST_REQUIRE_ALL=1 $(BIN)/python -m pytest --numprocesses auto
 
 lint: $(DEV)
 	$(BIN)/ruff format --check .
@@ -38,6 +38,9 @@ docs: $(DOCS) ## Build the documentation site into site/: broken links and unlis
 
 browser:
 	@scripts/browser.sh
+
+real-data: $(DEV)
+	@scripts/real_data.sh $(VENV)
 
 bench: $(DEV) ## Measure speed and memory against a plain NumPy loop: a table here, JSON under results/benchmarks
 	@$(BIN)/python benchmarks/fgts_speed.py

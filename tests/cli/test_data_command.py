@@ -33,6 +33,7 @@ def test_the_list_has_every_set_with_its_licence() -> None:
 def test_every_set_says_how_to_get_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     monkeypatch.setattr("duelist.datasets.sources._R_LIBRARIES", ())
+    monkeypatch.delenv("R_LIBS", raising=False)
     text = said(name)
     assert DATASETS[name].get in text
     assert DATASETS[name].licence in text

@@ -18,6 +18,7 @@ from duelist.environments.linear import LinearDuels, ListedDuels
 from duelist.environments.matrix import MatrixDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS
+from duelist.environments.scored import ScoredDuels
 from duelist.environments.users import UserDuels
 from duelist.environments.votes import VoteDuels
 from duelist.environments.wrappers import Corrupted, Delayed, Rotating, Switching, Tied
@@ -84,6 +85,19 @@ ROWS = [
     Row("MatrixDuels", MatrixDuels(arms=6), None),
     Row("MatrixDuels, cycle", MatrixDuels(matrix="cycle", arms=6), None),
     Row("MatrixDuels, random", MatrixDuels(matrix="random", arms=5, regret="copeland"), None, signed=("yue", "condorcet")),
+    Row("ScoredDuels", ScoredDuels(contexts=np.eye(3), scores=[[1.0, 0.0], [0.2, 0.4], [0.5, 0.5]]), None),
+    Row(
+        "ScoredDuels, costs",
+        ScoredDuels(
+            contexts=np.eye(3),
+            scores=np.eye(3),
+            costs=[[0.1, 0.5, 1.0]] * 3,
+            cost_weight=0.3,
+            catalogue=np.ones((3, 3)),
+            join="product",
+        ),
+        None,
+    ),
     Row("UserDuels", UserDuels(dim=3, arms=5, users=4, clusters=2, asks="skewed"), None),
     Row("VoteDuels", VoteDuels(votes=TABLE), None),
     Row("VoteDuels, votes", VoteDuels(votes=TABLE, answers="votes"), None),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInputError
-from duelist.datasets import Comparisons, load_mix_instruct, load_routerbench
+from duelist.datasets import Comparisons, load_mix_instruct, load_routerbench, read_mix_instruct, read_routerbench
 
 MODELS = ("WizardLM/WizardLM-13B-V1.2", "claude-v1", "gpt-4-1106-preview")
 SCORES = np.array([[0.0, 1.0, 1.0], [1.0, 0.25, np.nan], [0.5, 0.5, 0.5]])
@@ -58,6 +58,21 @@ def test_routerbench_compares_all_models_on_every_prompt(tmp_path: Path) -> None
         np.testing.assert_allclose(log.features, np.column_stack([np.eye(3), [0.1, 0.4, 1.0]]))
         assert sorted(set(log.context["eval_name"])) == ["mbpp", "mmlu"]
         assert log.context["eval_name"][log.context["prompt"] == 1].tolist() == ["mbpp"]
+
+
+def test_tables_keep_scores_costs_categories_and_embeddings(tmp_path: Path) -> None:
+    table = read_routerbench({**bench(), "embedding": ["[1, 0]", "[0, 1]", "[2, 2]"]})
+    np.testing.assert_array_equal(table.scores, SCORES)
+    np.testing.assert_array_equal(table.costs, COSTS)
+    assert (table.models, table.categories.tolist(), table.prompts[1]) == (MODELS, ["mmlu", "mbpp", "mmlu"], "['b']")
+    np.testing.assert_array_equal(table.embeddings, [[1, 0], [0, 1], [2, 2]])
+    (tmp_path / "mix.json").write_text(json.dumps(MIX))
+    mixed = read_mix_instruct(tmp_path / "mix.json", metric="bertscore")
+    np.testing.assert_array_equal(mixed.scores, [[0.5, 0.75, 0.5], [1.0, 0.25, np.nan], [np.nan, np.nan, 1.0]])
+    assert (mixed.models, set(mixed.categories), mixed.prompts[0]) == (("alpaca", "koala", "moss"), {"unified_chip2"}, "?")
+    assert mixed.costs is None
+    with pytest.raises(InvalidInputError, match="one vector per row, all of one length"):
+        read_routerbench({**bench(), "embedding": ["[1, 0]", "[0, 1]", "[2]"]})
 
 
 def test_a_pickle_is_not_opened(tmp_path: Path) -> None:

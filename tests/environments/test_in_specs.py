@@ -18,6 +18,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ListedDuels": {"models": "models.npy", "arms": 4},
     "MatrixDuels": {"matrix": "cycle", "arms": 5},
     "QuadraticDuels": {"dim": 2, "arms": 5},
+    "ScoredDuels": {"contexts": "contexts.csv", "scores": "scores.csv", "join": "blocks"},
     "VoteDuels": {"votes": "votes.csv", "answers": "votes"},
 }
 
@@ -33,6 +34,7 @@ def test_an_environment_in_a_spec_is_the_one_in_python(kind: str, tmp_path: Path
     np.save("models.npy", [[1.0, 0.0], [0.0, 2.0]])
     Path("arms.csv").write_text("x,y\n1,0\n0,1\n0.5,0.5\n")
     Path("contexts.csv").write_text("1,0\n0,1\n")
+    Path("scores.csv").write_text("a,b,c\n1,0,0.5\n0,1,0.5\n")
     Path("votes.csv").write_text("first,second,winner\na,b,a\nb,c,tie\nc,a,a\n")
     lines = [f"{name} = {value!r}".replace("'", '"') for name, value in PARAMETERS[kind].items()]
     text = f'name = "one"\nrounds = 20\ntrials = 3\nthin = 5\n[environment]\nkind = "{kind}"\n' + "\n".join(lines)

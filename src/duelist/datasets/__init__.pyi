@@ -28,8 +28,13 @@ from duelist.datasets.r_sets import load_flatlizards as load_flatlizards
 from duelist.datasets.r_sets import load_football as load_football
 from duelist.datasets.r_sets import load_sound_quality as load_sound_quality
 from duelist.datasets.replay import LoggedDuels as LoggedDuels
+from duelist.datasets.routing import ScoreTable as ScoreTable
 from duelist.datasets.routing import load_mix_instruct as load_mix_instruct
 from duelist.datasets.routing import load_routerbench as load_routerbench
+from duelist.datasets.routing import read_mix_instruct as read_mix_instruct
+from duelist.datasets.routing import read_routerbench as read_routerbench
 from duelist.datasets.sources import MissingDataError as MissingDataError
+from duelist.datasets.stand_ins import STAND_INS as STAND_INS
+from duelist.datasets.stand_ins import make_stand_in as make_stand_in
 from duelist.datasets.transitivity import TransitivityTest as TransitivityTest
 from duelist.datasets.transitivity import check_transitivity as check_transitivity

@@ -131,8 +131,7 @@ class ContextDuels:
         whole_number("arms", self.arms, at_least=2)
         finite_number("theta_norm", self.theta_norm, above=0.0)
         win_law(self.link, self.flips)
-        if not callable(self.join):
-            one_of("join", self.join, JOINS)
+        check_join(self.join)
         if self.models is not None and self.models.shape[1] != self.dim:
             raise InvalidInputError(
                 f"theta must have one entry per feature of the joined context and arm, {self.dim}; got {self.models.shape[1]}."
@@ -162,23 +161,7 @@ class ContextDuels:
 
     def features(self, contexts: FloatArray, arms: FloatArray) -> FloatArray:
         """(lanes, n_arms, dim) of contexts (lanes, context_dim) and arms (lanes, n_arms, arm_dim)."""
-        if callable(self.join):
-            joined = np.asarray(self.join(contexts, arms))
-            if joined.ndim != 3 or joined.shape[:2] != arms.shape[:2]:
-                raise InvalidInputError(
-                    f"join must return features (lanes, n_arms, dim); for {arms.shape[0]} lane(s) and {arms.shape[1]} arms it "
-                    f"returned shape {joined.shape}."
-                )
-            return joined
-        if self.join == "blocks":
-            return one_block_per_arm(contexts, arms.shape[1])
-        if self.join == "outer":
-            return outer(contexts, arms)
-        if contexts.shape[1] != arms.shape[2]:
-            raise InvalidInputError(
-                f'join="product" needs contexts as long as arms; got {contexts.shape[1]} and {arms.shape[2]}. Use "outer".'
-            )
-        return np.ascontiguousarray(contexts[:, None] * arms)
+        return join_arms(self.join, contexts, arms)
 
     def instance(self, streams: Streams) -> ContextDuelsInstance:
         """One theta and one catalogue per lane, where they are not given."""
@@ -213,6 +196,33 @@ class ContextDuelsInstance(LinearTruth):
     def actions(self, round_: int) -> FiniteActions:
         """The catalogue as this round's context sees it."""
         return FiniteActions(self.recipe.features(self.contexts(round_), self.catalogue))
+
+
+def check_join(join: object) -> None:
+    """Refuse a join that is neither a name nor a function."""
+    if not callable(join):
+        one_of("join", join, JOINS)
+
+
+def join_arms(join: str | Join, contexts: FloatArray, arms: FloatArray) -> FloatArray:
+    """(lanes, n_arms, dim) of contexts (lanes, context_dim) and arms (lanes, n_arms, arm_dim), as `join` says."""
+    if callable(join):
+        joined = np.asarray(join(contexts, arms))
+        if joined.ndim != 3 or joined.shape[:2] != arms.shape[:2]:
+            raise InvalidInputError(
+                f"join must return features (lanes, n_arms, dim); for {arms.shape[0]} lane(s) and {arms.shape[1]} arms it "
+                f"returned shape {joined.shape}."
+            )
+        return joined
+    if join == "blocks":
+        return one_block_per_arm(contexts, arms.shape[1])
+    if join == "outer":
+        return outer(contexts, arms)
+    if contexts.shape[1] != arms.shape[2]:
+        raise InvalidInputError(
+            f'join="product" needs contexts as long as arms; got {contexts.shape[1]} and {arms.shape[2]}. Use "outer".'
+        )
+    return np.ascontiguousarray(contexts[:, None] * arms)
 
 
 def _read_models(theta: object) -> FloatArray:

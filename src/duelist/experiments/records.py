@@ -77,7 +77,7 @@ def run_columns(label: str, run: Any) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {name: [value] * n for name, value in shared.items()}
     columns["setting"] = [setting_text(_changed(run.policy, values)) for values in lanes]
     columns["trial"] = list(run.trials)
-    columns |= {_final_name(kind): curve[:, -1].tolist() for kind, curve in run.regrets.items()}
+    columns |= {final_column(kind): curve[:, -1].tolist() for kind, curve in run.regrets.items()}
     columns |= {POLICY + name: [values[name] for values in lanes] for name in (lanes[0] if lanes else ())}
     columns |= {INFO + name: np.asarray(values).tolist() for name, values in sorted(run.info.items())}
     return dict(sorted(columns.items(), key=lambda item: _place(item[0])))
@@ -257,7 +257,8 @@ def _changed(policy: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in defaults or defaults[name] != value}
 
 
-def _final_name(kind: str) -> str:
+def final_column(kind: str) -> str:
+    """The column of the final regret of a kind."""
     return "final_regret" if kind == "average" else f"final_{kind}_regret"
 
 

@@ -67,6 +67,18 @@ class Verdict:
         return f"{', '.join(parts)} of {total}" if parts else "did not hold"
 
 
+def lower_mean_finding(environment: str, ours: Series, theirs: Series, whose: str, *, digits: int = 1) -> Finding:
+    """Whether one mean regret is below another, by the paired 95 % t interval; `whose` says whose the other is."""
+    difference = paired_difference(ours, theirs).t
+    decided = difference.low > 0.0 or difference.high < 0.0
+    return Finding(
+        environment,
+        difference.estimate < 0.0 if decided else None,
+        f"{ours.final_regret.mean():.{digits}f} against {theirs.final_regret.mean():.{digits}f} {whose}; paired difference "
+        f"{difference.estimate:+.1f} ({difference.low:+.1f} to {difference.high:+.1f})",
+    )
+
+
 def figure1_verdicts(series: Sequence[Series]) -> list[Verdict]:
     """Large margin and smallest spread: for each sampler of FGTS, against the baselines as tuned in each way."""
     everything = [one for one in series if one.tuned_as_in_the_paper]

@@ -7,13 +7,13 @@ from functools import partial
 
 from duelist.experiments.families.problems import Contender
 from duelist.experiments.families.standings import FLOOR, FamilyStandings, Standing, compare_with_rivals, mean_regret
-from duelist.experiments.statistics import paired_difference, summary
+from duelist.experiments.statistics import summary
 from duelist.experiments.sweep.runner import Results
 from duelist.experiments.sweep.series import Series
 from duelist.plotting.families import family_figure
 from duelist.plotting.paper import PaperFigure
 from duelist.plotting.style import figure_digest
-from duelist.reports.claims import Finding, Verdict
+from duelist.reports.claims import Verdict, lower_mean_finding
 from duelist.reports.document import Report, Section
 from duelist.reports.families import collect_standings, contest_table, family_table
 from duelist.reports.paper import Reproduction, settings_sections
@@ -77,9 +77,9 @@ def default_verdicts(contender: Contender, sets: Sequence[FamilyStandings]) -> l
         if runs is None:
             continue
         if floor is not None:
-            random.append(_finding(one.name, runs, floor.chosen, FLOOR))
+            random.append(lower_mean_finding(one.name, runs, floor.chosen, f"of {FLOOR}"))
         if best is not None and best.default is not None:
-            baseline.append(_finding(one.name, runs, best.default, best.label))
+            baseline.append(lower_mean_finding(one.name, runs, best.default, f"of {best.label}"))
     claims = (("below random play", random), ("below the best baseline at its default", baseline))
     return [Verdict(f"{name}: mean regret {claim}", "nothing tuned", tuple(found)) for claim, found in claims if found]
 
@@ -87,17 +87,6 @@ def default_verdicts(contender: Contender, sets: Sequence[FamilyStandings]) -> l
 def _contenders(standings: FamilyStandings) -> list[str]:
     """Foresight, and FGTS at whatever setting."""
     return [one.label for one in standings.standings if one.policy in ("FGTS", "Foresight")]
-
-
-def _finding(name: str, runs: Series, other: Series, label: str) -> Finding:
-    difference = paired_difference(runs, other).t
-    decided = difference.low > 0.0 or difference.high < 0.0
-    return Finding(
-        name,
-        difference.estimate < 0.0 if decided else None,
-        f"{mean_regret(runs):.1f} against {mean_regret(other):.1f} of {label}; paired difference {difference.estimate:+.1f} "
-        f"({difference.low:+.1f} to {difference.high:+.1f})",
-    )
 
 
 def default_table(contenders: Sequence[Contender], sets: Sequence[FamilyStandings]) -> ReportTable:

@@ -9,6 +9,7 @@ from duelist.service.bootstrap import warm_up as warm_up
 from duelist.service.client import Ask as Ask
 from duelist.service.client import Client as Client
 from duelist.service.client import per_item as per_item
+from duelist.service.embedding import HashingEmbedder as HashingEmbedder
 from duelist.service.local import local_service as local_service
 from duelist.service.settings import ServiceSettings as ServiceSettings
 from duelist.service.settings import shipped_embedders as shipped_embedders

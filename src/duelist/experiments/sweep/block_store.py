@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 
 from duelist.core.errors import InvalidInputError, SavedStateError
 from duelist.core.files import UNFINISHED, write_whole
-from duelist.experiments.records import INFO, kept_rounds
+from duelist.experiments.records import INFO, final_column, kept_rounds
 from duelist.experiments.sweep.blocks import Block, play
 from duelist.experiments.sweep.code_digest import code_digest
 
+_EVERYWHERE = ("average", "weak", "yue")  # kinds of regret that have a column whether or not they are known
 _BLOCK, _CODE, _SECONDS = b"duelist.block", b"duelist.code", b"duelist.seconds"
 
 
@@ -38,6 +39,7 @@ def compute_block(text: str, tick: Callable[[int], None]) -> bytes:
         "final_regret": run.regret[:, -1],
         "final_weak_regret": run.weak_regret[:, -1],
         "final_yue_regret": run.yue_regret[:, -1],
+        **{final_column(kind): curve[:, -1] for kind, curve in sorted(run.regrets.items()) if kind not in _EVERYWHERE},
         "regret": _lists(run.regret[:, rounds - 1]),
         "weak_regret": _lists(run.weak_regret[:, rounds - 1]),
         "yue_regret": _lists(run.yue_regret[:, rounds - 1]),

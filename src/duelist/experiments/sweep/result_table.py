@@ -19,14 +19,18 @@ from duelist.experiments.sweep.spec import Spec, canonical_json
 from duelist.policies.registry import policy_class
 from duelist.version import __version__
 
+_FINALS = ("final_regret", "final_weak_regret", "final_yue_regret")
+
 
 def result_table(spec: Spec, cells: Iterable[tuple[Cell, pa.Table]]) -> pa.Table:
     """Assemble the table of finished cells, each with its blocks in one table."""
     pieces = [(cell, part, _parameters(spec, cell)) for cell, part in cells]
     names = _ordered_names(parameters for _, _, parameters in pieces)
     types = {name: _column_type(value for _, _, columns in pieces for value in columns.get(name, [])) for name in names}
-    infos = sorted({name for _, part, _ in pieces for name in part.column_names if name.startswith(INFO)})
-    tables = [_piece(spec, cell, part, parameters, types, infos) for cell, part, parameters in pieces]
+    found = sorted({name for _, part, _ in pieces for name in part.column_names})
+    # Regret of further kinds, which only some environments have, and what policies say of themselves.
+    own = [name for name in found if name.startswith(("final_", INFO)) and name not in _FINALS]
+    tables = [_piece(spec, cell, part, parameters, types, own) for cell, part, parameters in pieces]
     metadata = {
         b"duelist.spec": canonical_json(spec.to_mapping()).encode(),
         b"duelist.hash": spec.hash.encode(),
@@ -66,7 +70,7 @@ def _column_type(values: Iterable[Any]) -> pa.DataType:
 
 
 def _piece(
-    spec: Spec, cell: Cell, part: pa.Table, parameters: Mapping[str, list[Any]], types: Mapping[str, Any], infos: list[str]
+    spec: Spec, cell: Cell, part: pa.Table, parameters: Mapping[str, list[Any]], types: Mapping[str, Any], own: list[str]
 ) -> pa.Table:
     n = part.num_rows
     points = np.repeat(np.arange(len(cell.points)), len(cell.trials))
@@ -90,9 +94,7 @@ def _piece(
         "seed": pa.repeat(pa.scalar(spec.seed, pa.int64()), n),
         "trial": part.column("trial"),
         "rounds": pa.repeat(pa.scalar(spec.rounds, pa.int64()), n),
-        "final_regret": part.column("final_regret"),
-        "final_weak_regret": part.column("final_weak_regret"),
-        "final_yue_regret": part.column("final_yue_regret"),
+        **{name: part.column(name) for name in _FINALS},
         "round": pa.array([rounds] * n, pa.list_(pa.int32())),
         "regret": part.column("regret"),
         **{name: part.column(name) for name in ("weak_regret", "yue_regret")},
@@ -100,7 +102,7 @@ def _piece(
     if spec.simple_every:
         asked = kept_rounds(spec.rounds, spec.simple_every)
         columns |= {"simple_round": pa.array([asked] * n, pa.list_(pa.int32())), "simple_regret": part.column("simple_regret")}
-    for name in infos:
+    for name in own:
         columns[name] = part.column(name) if name in part.column_names else pa.nulls(n, pa.float64())
     return pa.table(columns)
 
