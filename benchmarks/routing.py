@@ -34,6 +34,11 @@ POLICIES: dict[str, Callable[[], Any]] = {
     "FGTS recommended": lambda: duelist.FGTS(eta=2.0, alpha=0.01, prior=duelist.Gaussian(0.25)),
     "CoLSTIM()": duelist.CoLSTIM,
     "Foresight()": duelist.Foresight,
+    "TopTwoTS()": duelist.policies.TopTwoTS,
+    "EUBO()": duelist.policies.EUBO,
+    "KLPolicy()": duelist.policies.KLPolicy,
+    "RCDB()": duelist.policies.RCDB,
+    "MaxPairUCB()": duelist.MaxPairUCB,
 }
 
 

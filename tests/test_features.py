@@ -16,6 +16,7 @@ from duelist.features import (
     PrincipalComponents,
     ProductMap,
     RandomFourier,
+    append_own,
     concatenate,
     from_function,
     one_block_per_arm,
@@ -186,3 +187,24 @@ def test_a_bilinear_map_is_outer_of_the_projections() -> None:
 def test_maps_that_cannot_be_are_refused_with_what_to_do(make: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         make()
+
+
+def test_an_own_part_lets_arms_of_equal_features_differ_and_varies_as_much_as_the_features_do() -> None:
+    own = append_own(CATALOGUE)
+    assert own.shape == (5, 9)
+    np.testing.assert_array_equal(own[:, :4], CATALOGUE)
+    theta = RNG.standard_normal((20_000, 9))
+    by_features, by_arm = theta[:, :4] @ (CATALOGUE - CATALOGUE.mean(axis=0)).T, theta[:, 4:] @ own[:, 4:].T
+    assert by_arm.var() / by_features.var() == pytest.approx(1.0, abs=0.05)
+    utilities = own @ np.linalg.lstsq(own, [5.0, 1.0, 4.0, 2.0, 3.0], rcond=None)[0]
+    np.testing.assert_allclose(utilities, [5.0, 1.0, 4.0, 2.0, 3.0])
+    np.testing.assert_allclose(append_own(CATALOGUE, weight=0.5)[:, 4:], 0.5 * own[:, 4:])
+
+
+def test_every_lane_has_own_parts_of_its_own_length() -> None:
+    lanes = np.stack([CATALOGUE, 3.0 * CATALOGUE])
+    np.testing.assert_allclose(append_own(lanes), np.stack([append_own(arms) for arms in lanes]))
+    with pytest.raises(InvalidInputError, match="must differ in their features"):
+        append_own(np.ones((3, 2)))
+    with pytest.raises(InvalidInputError, match="two candidates"):
+        append_own([[1.0, 2.0]])

@@ -131,6 +131,34 @@ def append_one(context: npt.ArrayLike) -> FloatArray:
     return np.concatenate([who, np.ones((*who.shape[:-1], 1))], axis=-1)
 
 
+def append_own(arms: npt.ArrayLike, weight: float = 1.0) -> FloatArray:
+    """The arms with a unit vector of each at its end, (n_arms, m + n_arms): what an arm is worth beside what its features say.
+
+    For a catalogue that stays. A linear policy believes its features; where they leave something out, it may settle on an arm
+    that only looks best. With a part of its own, every arm can differ from what its features say. The unit vectors are as long
+    as the arms are far from their mean, so that under one prior both parts of the utility vary alike.
+
+    Args:
+        arms: (n_arms, m) or (lanes, n_arms, m), the same arms in the same order every round.
+        weight: standard deviation of the own part over that of the features' part.
+
+    Example:
+        >>> append_own([[3.0], [-3.0]])
+        array([[ 3.,  3.,  0.],
+               [-3.,  0.,  3.]])
+    """
+    what = finite_array("arms", arms, "(n_arms, m) or (lanes, n_arms, m)", 2, 3)
+    finite_number("weight", weight, above=0.0)
+    if what.shape[-2] < 2:
+        raise InvalidInputError(f"arms must have at least two rows; got shape {what.shape}. A duel needs two candidates.")
+    centred = what - what.mean(axis=-2, keepdims=True)
+    length = np.sqrt((centred**2).sum(axis=-1).mean(axis=-1))[..., None, None]
+    if not length.min() > 0.0:
+        raise InvalidInputError("arms must differ in their features; all are equal. Without features, give np.eye(n_arms).")
+    n_arms = what.shape[-2]
+    return np.concatenate([what, np.broadcast_to(weight * length * np.eye(n_arms), (*what.shape[:-1], n_arms))], axis=-1)
+
+
 class _StoredMap:
     """A map whose fields are all there is to it: what `duelist.core.to_bytes` writes."""
 
