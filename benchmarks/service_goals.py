@@ -48,14 +48,14 @@ class Played(NamedTuple):
 
 
 SETTINGS = {
-    "best of 6": Setting({"kind": "best"}, 6, 2.5),
-    "best of 6, nearly equal": Setting({"kind": "best"}, 6, 0.1),
-    "top 2 of 6": Setting({"kind": "top", "k": 2}, 6, 2.5),
-    "top 2 of 6, nearly equal": Setting({"kind": "top", "k": 2}, 6, 0.1),
-    "ranking of 4": Setting({"kind": "ranking"}, 4, 4.0),
-    "ranking of 4, nearly equal": Setting({"kind": "ranking"}, 4, 0.1),
-    "promote, of 4": Setting({"kind": "promote", "challenger": "i0", "champion": "i1"}, 4, 1.0),
-    "promote, of 4, nearly equal": Setting({"kind": "promote", "challenger": "i0", "champion": "i1"}, 4, 0.05),
+    "best of 4": Setting({"kind": "best"}, 4, 3.0),
+    "top 2 of 4": Setting({"kind": "top", "k": 2}, 4, 3.0),
+    "ranking of 4": Setting({"kind": "ranking"}, 4, 5.0),
+    "promote, of 4": Setting({"kind": "promote", "challenger": "i0", "champion": "i1"}, 4, 1.5),
+    "best of 3, hard": Setting({"kind": "best"}, 3, 0.5),
+    "top 2 of 3, hard": Setting({"kind": "top", "k": 2}, 3, 0.5),
+    "ranking of 3, hard": Setting({"kind": "ranking"}, 3, 0.5),
+    "promote, of 3, hard": Setting({"kind": "promote", "challenger": "i0", "champion": "i1"}, 3, 0.2),
 }
 
 
@@ -128,7 +128,7 @@ def main() -> None:
             continue
         seeds = range(options.seed, options.seed + options.arenas)
         played = [play(setting, seed, options, is_random=False) for seed in seeds]
-        compared = 0 if "equal" in name else min(options.compared, options.arenas)
+        compared = 0 if "hard" in name else min(options.compared, options.arenas)
         by_chance = [play(setting, seed, options, is_random=True).votes for seed in seeds[:compared]]
         wrong, n = sum(each.wrong for each in played), len(played)
         low = float(beta.ppf(0.025, wrong, n - wrong + 1)) if wrong else 0.0
