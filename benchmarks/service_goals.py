@@ -108,6 +108,12 @@ def _is_wrong(goal: dict[str, Any], named: list[int], utilities: FloatArray) -> 
     return bool(utilities[named].min() < utilities[rest].max())
 
 
+def _compare(mine: list[int], by_chance: list[int]) -> str:
+    middle, other = float(np.median(mine)), float(np.median(by_chance))
+    means = f"{np.mean(by_chance):.0f} | {np.mean(mine) / np.mean(by_chance):.2f}"
+    return f"{means} | {middle:.0f} and {other:.0f} | {middle / other:.2f}"
+
+
 def main() -> None:
     """Print a table: share of wrong verdicts with a 95 % Clopper-Pearson interval, and votes beside random pairs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -121,8 +127,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first arena")
     options = parser.parse_args()
     print(f"delta {options.delta}, evidence {options.evidence}, {options.arenas} arenas, at most {options.votes} votes each")
-    print("| setting | decided | wrong | 95 % interval of wrong | mean votes | mean votes of random pairs | ratio |")
-    print("|---|---|---|---|---|---|---|")
+    print("| setting | decided | wrong | 95 % interval of wrong | mean votes | of random pairs | ratio | medians | ratio |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for name, setting in SETTINGS.items():
         if options.only not in name:
             continue
@@ -134,9 +140,12 @@ def main() -> None:
         low = float(beta.ppf(0.025, wrong, n - wrong + 1)) if wrong else 0.0
         high = float(beta.ppf(0.975, wrong + 1, n - wrong)) if wrong < n else 1.0
         decided = sum(each.decided for each in played) / n
-        mine = float(np.mean([each.votes for each in played[: compared or n]]))
-        beside = f"{np.mean(by_chance):.0f} | {mine / np.mean(by_chance):.2f}" if compared else "- | -"
-        print(f"| {name} | {decided:.3f} | {wrong / n:.4f} | {low:.4f} to {high:.4f} | {mine:.0f} | {beside} |", flush=True)
+        mine = [each.votes for each in played[: compared or n]]
+        beside = _compare(mine, by_chance) if compared else "- | - | - | -"
+        print(
+            f"| {name} | {decided:.3f} | {wrong / n:.4f} | {low:.4f} to {high:.4f} | {np.mean(mine):.0f} | {beside} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ COMMANDS = {
     ),
     "run": LazyCommand("duelist.cli.run", "run", "Compare policies on the paper's problem: table, figure and data."),
     "serve": LazyCommand("duelist.cli.serve", "serve", "Start the service and the page people vote on."),
+    "verdict": LazyCommand("duelist.cli.verdict", "verdict", "Exit with 0 when an arena's goal is reached."),
     "warm-up": LazyCommand("duelist.cli.warm_up", "warm_up", "Compile every kernel now, as when building an image."),
 }
 
