@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import duelist
+from duelist.policies import EUBO, FGTSVA, IDS, RCDB, SFGTS, KLPolicy, TopTwoTS
 from duelist.policies.base import Policy
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -38,6 +40,28 @@ OTHERS: dict[str, Any] = {
     "MaxPairUCB, local": duelist.MaxPairUCB(width="local"),
     "CoLSTIM": duelist.CoLSTIM(),
 }
+
+# Every contextual rule on linear utilities, as it comes; MaxPairUCB is the yardstick.
+RULES: dict[str, Any] = {
+    "CoLSTIM": duelist.CoLSTIM(),
+    "EUBO": EUBO(),
+    "FGTS": duelist.FGTS(),
+    "FGTS, alpha 0": duelist.FGTS(alpha=0.0),
+    "FGTS, laplace": duelist.FGTS(sampler="laplace"),
+    "FGTSVA": FGTSVA(),
+    "Foresight": duelist.Foresight(),
+    "IDS": IDS(),
+    "KLPolicy": KLPolicy(),
+    "MaxInP": duelist.MaxInP(),
+    "RCDB": RCDB(),
+    "SFGTS": SFGTS(),
+    "StaD": duelist.StaD(),
+    "SupCoLSTIM": duelist.SupCoLSTIM(),
+    "TopTwoTS": TopTwoTS(),
+    "VACDB": duelist.VACDB(),
+    "VACDB, variance": duelist.VACDB(radius="variance", scale=1e-4),
+}
+PASSES = 3
 
 
 class Cost(NamedTuple):
@@ -87,6 +111,33 @@ def measure_speed() -> list[Figure]:
     return figures
 
 
+def measure_rules() -> list[Figure]:
+    """Every rule at its defaults against MaxPairUCB at its own: 30 lanes in one block, one thread.
+
+    Rules take turns, several times, and the least time of each counts: what else the machine does only adds to it.
+    """
+    environment = duelist.LinearDuels(dim=DIM, arms=ARMS)
+    rules: dict[str, Any] = {"MaxPairUCB": duelist.MaxPairUCB(), **RULES}
+    least = dict.fromkeys(rules, float("inf"))
+    for policy in rules.values():
+        duelist.simulate(policy, environment, rounds=60, trials=TRIALS, progress=False, workers=1)  # compiled and warm
+    for _ in range(PASSES):
+        for name, policy in rules.items():
+            started = time.process_time()
+            duelist.simulate(policy, environment, rounds=HORIZON, trials=TRIALS, seed=0, progress=False, workers=1)
+            least[name] = min(least[name], time.process_time() - started)
+    return [
+        Figure(
+            f"{name}, {TRIALS} lanes at the defaults: processor time / MaxPairUCB",
+            least[name] / least["MaxPairUCB"],
+            2.0,
+            "",
+            f"{1e6 * least[name] / HORIZON / TRIALS:.1f} microseconds per lane and round",
+        )
+        for name in rules
+    ]
+
+
 def measure_rounds() -> list[Figure]:
     """Late rounds against early ones: fixed arms, and fresh arms every round."""
     figures = []
@@ -116,12 +167,17 @@ def measure_rounds() -> list[Figure]:
     return figures
 
 
+PARTS: dict[str, Callable[[], list[Figure]]] = {"speed": measure_speed, "rules": measure_rules, "rounds": measure_rounds}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for baselines_speed.json")
-    folder: Path = parser.parse_args().out
+    parser.add_argument("--only", choices=PARTS, help="one part of the table; all of them by default")
+    arguments = parser.parse_args()
+    folder: Path = arguments.out
     console = Console(width=140)
-    figures = [*measure_speed(), *measure_rounds()]
+    figures = [figure for name, measure in PARTS.items() if arguments.only in (None, name) for figure in measure()]
     table = Table(title="Baselines: d=10, K=32, T=2500", title_justify="left")
     table.add_column("what")
     for heading in ("measured", "at most", "met"):

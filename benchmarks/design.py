@@ -1,6 +1,6 @@
 """What a design of pairs is worth: the error of predicted utilities after n votes on designed pairs, over that on random pairs.
 
-    python benchmarks/design.py [--instances 200] [--votes 5]
+    python benchmarks/design.py [--instances 200] [--votes 5] [--only few-arms tiny]
 
 For every family whose arms differ from the others' and stay the same: n = votes x dim pairs are asked about, all chosen before
 any answer, theta is fitted with the ridge of the design, and the error is the root mean square of predicted minus true
@@ -44,9 +44,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--instances", type=int, default=200)
     parser.add_argument("--votes", type=int, default=5)
+    parser.add_argument("--only", nargs="*", default=[], help="families; none for all")
     options = parser.parse_args()
     print("| family | D over random | A over random |\n|---|---|---|")
-    for name in family_names():
+    for name in options.only or family_names():
         env = build("environment", LinearDuels, family_spec(name, "design").environment.parameters)
         if name in SAME_ARMS or env.fresh_arms or env.arms > 64:
             continue

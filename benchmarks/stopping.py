@@ -3,7 +3,8 @@
     python benchmarks/stopping.py --problems 1000
 
 In every problem the rule is asked after every few votes until it decides, the most favourable way to be misled. Pairs are
-random, or the two arms that stand between the rule and its verdict. Wrong is a verdict that the true utilities contradict.
+random, or the two arms that stand between the rule and its verdict, or those of the policy `BestArm`, whose own verdict it is
+then. Wrong is a verdict that the true utilities contradict.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import beta
 
+from duelist.actions import FiniteActions
+from duelist.core import Problem, Streams
+from duelist.policies import BestArm
 from duelist.posteriors import Goal, Verdict, Votes, linear_verdict, log_evidence_against_best, pair_verdict
 from duelist.typing import FloatArray
 
@@ -22,7 +26,10 @@ EVERY = 10  # votes between two looks
 
 
 class Setting(NamedTuple):
-    """A kind of problem: evidence "pairs" or "linear", the goal, arms, dimension of features, how pairs are chosen, ties."""
+    """A kind of problem: evidence "pairs" or "linear", the goal, arms, dimension of features, how pairs are chosen, ties.
+
+    `pairs` is "random", "active", or "BestArm" for that policy with its own verdict.
+    """
 
     evidence: str
     goal: str
@@ -54,6 +61,10 @@ SETTINGS = {
     "linear, best of 8, nearly equal": Setting("linear", "best", 8, 3, spread=0.1),
     "linear, top 2 of 8": Setting("linear", "top", 8, 3),
     "linear, ranking of 4": Setting("linear", "ranking", 4, 3, spread=2.0),
+    "linear, promote": Setting("linear", "promote", 2, 3),
+    "linear, promote, nearly equal": Setting("linear", "promote", 2, 3, spread=0.02),
+    "BestArm, best of 8": Setting("linear", "best", 8, 3, pairs="BestArm"),
+    "BestArm, top 2 of 8": Setting("linear", "top", 8, 3, pairs="BestArm"),
 }
 
 
@@ -63,11 +74,12 @@ def play(name: str, seed: int, *, delta: float, most_votes: int) -> Played:
     goal = Goal(kind=setting.goal, delta=delta, k=2 if setting.goal == "top" else 1)
     features = random.normal(size=(setting.arms, setting.dim)) if setting.dim else np.eye(setting.arms)
     utilities = features @ random.normal(0.0, setting.spread, features.shape[1])
+    if setting.pairs == "BestArm":
+        return _play_best_arm(features, utilities, goal, setting, random, most_votes)
     wins = np.zeros((setting.arms, setting.arms))
     for votes in range(1, most_votes + 1):
         i, j = _next_pair(wins, setting, random)
-        win = expit(utilities[i] - utilities[j])
-        score = 0.5 if random.random() < setting.tie_chance * 2.0 * min(win, 1.0 - win) else float(random.random() < win)
+        score = _vote(utilities[i] - utilities[j], setting, random)
         wins[i, j] += score
         wins[j, i] += 1.0 - score
         if votes % EVERY == 0:
@@ -75,6 +87,35 @@ def play(name: str, seed: int, *, delta: float, most_votes: int) -> Played:
             if verdict.decided:
                 return Played(True, _is_wrong(goal, verdict.arms, utilities), votes)
     return Played(False, False, most_votes)
+
+
+def _play_best_arm(
+    features: FloatArray, utilities: FloatArray, goal: Goal, setting: Setting, random: np.random.Generator, most_votes: int
+) -> Played:
+    """One problem of `BestArm`: it chooses every pair, and its own verdict says when to stop."""
+    policy, arms, streams = (
+        BestArm(k=goal.k, delta=goal.delta),
+        FiniteActions(features),
+        Streams(0, [int(random.integers(2**31))]),
+    )
+    state = policy.start(Problem(dim=features.shape[1]), streams)
+    for votes in range(1, most_votes + 1):
+        duels, state = policy.choose(state, arms, streams)
+        score = _vote(utilities[duels.first[0]] - utilities[duels.second[0]], setting, random)
+        state = policy.learn(state, arms, duels, np.array([round(2.0 * score - 1.0)]))
+        if votes % EVERY == 0:
+            (verdict,) = policy.verdict(state, arms)
+            if verdict.decided:
+                return Played(True, _is_wrong(goal, verdict.arms, utilities), votes)
+    return Played(False, False, most_votes)
+
+
+def _vote(difference: float, setting: Setting, random: np.random.Generator) -> float:
+    """1 where the first won, 0 where the second did, and half of it for a tie."""
+    win = expit(difference)
+    if random.random() < setting.tie_chance * 2.0 * min(win, 1.0 - win):
+        return 0.5
+    return float(random.random() < win)
 
 
 def _next_pair(wins: FloatArray, setting: Setting, random: np.random.Generator) -> tuple[int, int]:

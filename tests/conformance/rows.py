@@ -9,8 +9,16 @@ from typing import Any
 import duelist
 from duelist.policies import (
     APO,
+    BETCGLM,
+    BEXP3,
     CCB,
+    COLDB,
+    CPPL,
     EUBO,
+    FGTSVA,
+    IDS,
+    LDBDF,
+    MAUPO,
     NDBTS,
     NDBUCB,
     POPBO,
@@ -19,6 +27,7 @@ from duelist.policies import (
     RMED2F,
     RUCB,
     SCB,
+    SFGTS,
     BeatTheMean,
     BestArm,
     DoubleTS,
@@ -84,9 +93,16 @@ ROWS = [
     Row("MaxPairUCB, local", duelist.MaxPairUCB(width="local", radius=2.5), variant=True),
     Row("RCDB", RCDB()),
     Row("RCDB, asked", RCDB(alpha=0.3, weigh="asked"), variant=True),
+    Row("LDBDF", LDBDF()),
+    Row("LDBDF, half", LDBDF(arrival=0.5, window=10), variant=True),
+    Row("COLDB", COLDB(users=3)),
+    # Both explore for most of 600 rounds.
+    Row("BETCGLM", BETCGLM(), margin=0.7),
+    Row("BEXP3", BEXP3(), margin=0.9),
     Row("CoLSTIM", duelist.CoLSTIM()),
     Row("CoLSTIM, theory", duelist.CoLSTIM(radius="theory", warmup="theory"), margin=0.5, variant=True),
     Row("VACDB", duelist.VACDB()),
+    Row("VACDB, variance", duelist.VACDB(radius="variance", scale=1e-4), margin=0.5, variant=True),
     # It explores longer: 0.32 when this was written.
     Row("VACDB, widest", duelist.VACDB(explore="widest"), margin=0.5, variant=True),
     Row("StaD", duelist.StaD()),
@@ -95,6 +111,12 @@ ROWS = [
     Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
     Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0), variant=True),
     Row("TopTwoTS", TopTwoTS()),
+    Row("FGTSVA", FGTSVA()),
+    # A strong bonus explores for long.
+    Row("FGTSVA, strong", FGTSVA(strength=0.3, floor=0.4), margin=0.6, variant=True),
+    Row("SFGTS", SFGTS(), forgets_order=False),
+    Row("SFGTS, strong", SFGTS(alpha=1.0, cap=1.0, sharpness=3.0), forgets_order=False, margin=0.6, variant=True),
+    Row("IDS", IDS()),
     # It looks for the best arm, and counts only the better of the two.
     Row("EUBO", EUBO(), margin=0.5),
     Row("KLPolicy", KLPolicy()),
@@ -135,16 +157,28 @@ ROWS = [
 
 @dataclass(frozen=True)
 class SlateRow:
-    """A policy for slates, and its name in the tests."""
+    """A policy for slates.
+
+    Attributes:
+        name: shown in the test's name.
+        policy: the hyper-parameters.
+        margin: at most this fraction of Uniform's regret per round in the end; None for a rule that plays to know, and whose
+            recommendations alone get better.
+    """
 
     name: str
     policy: Any
+    margin: float | None = 0.3
 
 
 SLATE_ROWS = [
     SlateRow("ListwiseFGTS", ListwiseFGTS()),
     SlateRow("ListwiseFGTS, ranking", ListwiseFGTS(choices=3, feedback="ranking", mu=0.0)),
     SlateRow("ListwiseFGTS, ties", ListwiseFGTS(choices=3, ties=LearntDavidson())),
+    # Its slates hold different arms: regret stays at that of the best four of eight.
+    SlateRow("CPPL", CPPL(), margin=0.7),
+    SlateRow("CPPL, three", CPPL(choices=3, width=0.1), margin=0.6),
+    SlateRow("MAUPO", MAUPO(), margin=None),
 ]
 
 

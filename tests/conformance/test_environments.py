@@ -18,6 +18,7 @@ from duelist.environments.linear import LinearDuels, ListedDuels
 from duelist.environments.matrix import MatrixDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS
+from duelist.environments.users import UserDuels
 from duelist.environments.votes import VoteDuels
 from duelist.environments.wrappers import Corrupted, Delayed, Rotating, Switching, Tied
 from duelist.history.duels import Duels, duels_between
@@ -83,6 +84,7 @@ ROWS = [
     Row("MatrixDuels", MatrixDuels(arms=6), None),
     Row("MatrixDuels, cycle", MatrixDuels(matrix="cycle", arms=6), None),
     Row("MatrixDuels, random", MatrixDuels(matrix="random", arms=5, regret="copeland"), None, signed=("yue", "condorcet")),
+    Row("UserDuels", UserDuels(dim=3, arms=5, users=4, clusters=2, asks="skewed"), None),
     Row("VoteDuels", VoteDuels(votes=TABLE), None),
     Row("VoteDuels, votes", VoteDuels(votes=TABLE, answers="votes"), None),
     Row("Tied", Tied(base=BASE, nu=1.5), None),

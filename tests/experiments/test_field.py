@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ def test_who_plays_follows_from_what_is_offered() -> None:
     assert "RUCB" not in labels("no-winner"), "no arm beats all others"
     assert "DoubleTS" not in labels("fresh"), "arms that do not stay"
     assert "FGTS" not in labels("slates")
+    assert "CPPL" in labels("preselection") - labels("slates"), "it never shows an arm twice"
+    assert "MAUPO" in labels("find-slates") - labels("preselection"), "what it shows costs nothing"
     assert "FGTS (forgetting)" in labels("switching") - labels("paper-10")
     problem = field_problems()["cycle"]
     assert {rule.label for rule in problem.players() if problem.is_beyond(rule)} == {"FGTS", "MaxPairUCB", "SelfSparring"}
@@ -173,6 +176,14 @@ def test_recommendations_are_judged_by_their_mean_and_a_rule_that_makes_none_is_
     assert [missing.reason for missing in one.missing] == ["recommends nothing"]
     np.testing.assert_array_equal(one.ranked[0].chosen.final_regret, [3.0, 1.0, 0.0])
     np.testing.assert_array_equal(one.ranked[0].chosen.regret, costs)
+
+
+def test_where_only_the_best_of_what_is_shown_counts_weak_regret_is_judged() -> None:
+    best_of = FieldProblem(**{**vars(PROBLEM), "regret": "weak"})
+    played = spec(PolicySpec(policy="RUCB"), PolicySpec(policy="DoubleTS"))
+    found = [series("RUCB", {}, 1.0), replace(series("DoubleTS", {}, 2.0), final_weak_regret=np.array([0.1, 0.2, 0.3]))]
+    one = compute_problem(best_of, (played, found), (played, found))
+    assert [(standing.label, standing.mean) for standing in one.ranked] == [("DoubleTS", pytest.approx(0.2)), ("RUCB", 1.0)]
 
 
 def test_a_spec_keeps_the_simple_regret_that_simulate_gives(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from duelist.environments.base import Regret
 from duelist.environments.linear import LinearDuels
 from duelist.experiments.run import NO_ANSWER, Run
 from duelist.history.duels import Duels
+from duelist.policies import MAUPO
 from duelist.policies.base import Policy
 from duelist.typing import FloatArray, IntArray
 
@@ -270,6 +271,24 @@ def test_simple_regret_is_what_the_recommended_arm_costs() -> None:
     assert nothing.simple_regret is not None
     assert np.isnan(nothing.simple_regret).all()
     assert duelist.simulate(duelist.Uniform(), ENV, rounds=5, trials=2).simple_regret is None
+
+
+def test_rules_for_slates_are_asked_for_recommendations_too() -> None:
+    run = duelist.simulate(MAUPO(choices=3), ENV, rounds=25, trials=2, seed=2, simple_regret=10, workers=1)
+    assert run.simple_rounds is not None
+    assert run.simple_regret is not None
+    assert run.simple_rounds.tolist() == [10, 20, 25]
+    streams, policy = Streams(2, [0, 1]), MAUPO(choices=3)
+    instance = ENV.instance(streams)
+    state = policy.start(Problem(dim=3, lanes=2, horizon=25), streams)
+    for t in range(25):
+        actions = instance.actions(t)
+        slates, state = policy.choose(state, actions, streams)
+        state = policy.learn(state, actions, slates, list(instance.rankings(t, slates)))
+    for lane in range(2):
+        utilities = actions.features[lane] @ instance.theta[lane]
+        cost = utilities.max() - utilities[np.argmax(actions.features[lane] @ state.theta[lane])]
+        assert run.simple_regret[lane, -1] == pytest.approx(cost, abs=1e-12)
 
 
 @pytest.mark.parametrize("policy", [duelist.FGTS(), duelist.Foresight(), duelist.CoLSTIM(), duelist.VACDB(), duelist.StaD()])

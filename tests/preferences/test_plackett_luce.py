@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -9,7 +10,14 @@ import numpy as np
 import pytest
 
 from duelist.preferences.logistic import log_loss, log_loss_slope
-from duelist.preferences.plackett_luce import RankingError, checked_ranking, ranking_loss, ranking_slope, sample_ranking
+from duelist.preferences.plackett_luce import (
+    RankingError,
+    answer_derivatives,
+    checked_ranking,
+    ranking_loss,
+    ranking_slope,
+    sample_ranking,
+)
 from duelist.preferences.ties import OUTCOMES, BothBad, Davidson, RaoKupper
 from tests.support.oracles import Floats, finite_difference
 
@@ -38,6 +46,26 @@ def test_with_two_choices_the_winner_is_the_winner_of_a_duel() -> None:
 def test_the_slope_of_a_ranking_agrees_with_finite_differences(ranking: list[int]) -> None:
     expected = finite_difference(lambda u: ranking_loss(u, ranking), UTILITIES)
     np.testing.assert_allclose(ranking_slope(UTILITIES, ranking), expected, atol=1e-8)
+
+
+def test_derivatives_of_all_lanes_agree_with_finite_differences_and_a_tie_is_a_part_of_a_win_of_each() -> None:
+    utilities, placed = np.random.default_rng(3).normal(size=(5, 4)), np.array([0, 1, 2, 3, 4])
+
+    def loss(u: Floats, places: int) -> float:
+        if places == 0:
+            return float(np.mean([ranking_loss(u, [place]) for place in range(4)]))
+        return ranking_loss(u, list(range(places)))
+
+    def slope(u: Floats, places: int, k: int) -> float:
+        return float(answer_derivatives(u[None], np.array([places]))[0][0, k])
+
+    slopes, curvatures = answer_derivatives(utilities, placed)
+    for lane, places in enumerate(placed):
+        along = finite_difference(partial(loss, places=int(places)), utilities[lane])
+        np.testing.assert_allclose(slopes[lane], along, atol=1e-6)
+        for k in range(4):
+            along = finite_difference(partial(slope, places=int(places), k=k), utilities[lane])
+            np.testing.assert_allclose(curvatures[lane, k], along, atol=1e-6)
 
 
 def test_extreme_utilities_lose_nothing() -> None:

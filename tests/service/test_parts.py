@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from duelist.core.errors import InvalidInputError
+from duelist.journal.address import open_journal
 from duelist.journal.memory import MemoryJournal
 from duelist.service.arena.outcomes import Outcome, from_sides, to_sides
-from duelist.service.bootstrap import bound_socket, embedder_from, first_key, freeze_gc, open_journal
+from duelist.service.bootstrap import bound_socket, embedder_from, first_key, freeze_gc
 from duelist.service.http.middleware import RateLimit
 from duelist.service.sessions import Sessions
 from duelist.service.settings import ServiceSettings

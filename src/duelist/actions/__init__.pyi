@@ -11,3 +11,5 @@ from duelist.actions.product import ProductActions as ProductActions
 from duelist.actions.support import Support as Support
 from duelist.actions.support import SupportSums as SupportSums
 from duelist.actions.support import side_by_side as side_by_side
+from duelist.actions.users import UserActions as UserActions
+from duelist.actions.users import users_of as users_of

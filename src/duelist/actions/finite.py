@@ -170,6 +170,15 @@ class FiniteActions:
         """One uniformly random arm per lane, (lanes, dim)."""
         return self.features[np.arange(self.lanes), generator.integers(self.n_arms, size=self.lanes)]
 
+    def take(self, rows: IntArray) -> FiniteActions:
+        """The set of some rows (n,), the same in every lane.
+
+        Example:
+            >>> FiniteActions([[1.0], [2.0], [3.0]]).take(np.array([2, 0])).features.tolist()
+            [[[3.0], [1.0]]]
+        """
+        return FiniteActions(self.features[:, rows])
+
     def to_arrays(self) -> dict[str, npt.NDArray[np.floating[Any]]]:
         """What `from_arrays` needs to make the same set again; in single precision where that holds every number exactly."""
         with np.errstate(over="ignore"):

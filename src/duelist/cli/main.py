@@ -25,17 +25,21 @@ class LazyCommand(NamedTuple):
 
 # To add a command: one file that holds a click command, and one line here.
 COMMANDS = {
+    "backup": LazyCommand("duelist.cli.backup", "backup", "Copy a journal to a new file, while it is in use."),
     "bench": LazyCommand("duelist.cli.bench", "bench", "Time a live round next to other libraries."),
     "data": LazyCommand("duelist.cli.data", "data", "List data sets of real comparisons, or take a first look at one."),
     "evaluate": LazyCommand("duelist.cli.evaluate", "evaluate", "Say from a log how other routers would have done."),
     "journal": LazyCommand("duelist.cli.journal", "journal", "Say what an agent's journal holds, or compact it."),
+    "migrate": LazyCommand("duelist.cli.backup", "migrate", "Copy a journal between SQLite and PostgreSQL."),
     "policies": LazyCommand("duelist.cli.policies", "policies", "List the policies, their parameters and defaults."),
     "reproduce": LazyCommand(
         "duelist.cli.reproduce", "reproduce", "Reproduce the paper's figures or the problem families; resumable."
     ),
+    "restore": LazyCommand("duelist.cli.backup", "restore", "Bring a backup back."),
     "run": LazyCommand("duelist.cli.run", "run", "Compare policies on the paper's problem: table, figure and data."),
     "serve": LazyCommand("duelist.cli.serve", "serve", "Start the service and the page people vote on."),
     "verdict": LazyCommand("duelist.cli.verdict", "verdict", "Exit with 0 when an arena's goal is reached."),
+    "verify": LazyCommand("duelist.cli.verify", "verify", "Check every event of a journal, and its snapshot."),
     "warm-up": LazyCommand("duelist.cli.warm_up", "warm_up", "Compile every kernel now, as when building an image."),
 }
 

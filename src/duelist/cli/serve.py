@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from duelist.core.errors import InvalidInputError
+from duelist.journal.address import is_shared, open_journal
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from duelist.service import ServiceSettings, Store
+    from duelist.service.logs import LogFormat
 
 _KEY_VARIABLE = "DUELIST_ADMIN_KEY"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _GRACE = 10
+_REFRESH_SECONDS = 0.5  # until a key or an arena that another process made is known here
 
 
 @click.command()
@@ -46,16 +49,34 @@ _GRACE = 10
     metavar="ADDRESS",
     help="A proxy whose X-Forwarded-For is believed, for limits per address; repeat it.  [default: none]",
 )
-def serve(data: str, host: str, port: int, demo: bool, snapshot_every: int, proxies: tuple[str, ...], **limits: Any) -> None:
+@click.option("--access-log", is_flag=True, help="Write a line for every request to standard error.")
+@click.option(
+    "--log-format", default="text", show_default=True, type=click.Choice(["text", "json"]), help="Logs for people or programs."
+)
+@click.option("--metrics/--no-metrics", default=True, help="Answer at /metrics.  [default: yes]")
+@click.option("--openapi/--no-openapi", default=True, help="Serve the document of the API.  [default: yes]")
+def serve(
+    data: str,
+    host: str,
+    port: int,
+    demo: bool,
+    snapshot_every: int,
+    proxies: tuple[str, ...],
+    access_log: bool,
+    log_format: LogFormat,
+    **limits: Any,
+) -> None:
     """Start the service and the page people vote on.
 
     The first start prints an admin key, once: only its digest is stored. Every start prints a link that opens the page as
     administrator, once. The environment variable DUELIST_ADMIN_KEY sets an admin key instead.
     """
     _require_libraries()
-    from duelist.service import add_demo, bound_socket, check_key, create_app, first_key, is_shared
+    from duelist.service import add_demo, bound_socket, check_key, create_app, first_key
+    from duelist.service.logs import set_up_logs
 
-    settings = _settings(shared=is_shared(data), **limits)
+    set_up_logs(log_format, access=access_log)
+    settings = _settings(**limits)
     given = os.environ.get(_KEY_VARIABLE) or None
     check_key(given)
     bound = bound_socket(host, port)
@@ -84,15 +105,15 @@ def _require_libraries() -> None:
         raise InvalidInputError(f"the service needs more libraries ({error}). Run: pip install 'duelist[serve]'.") from error
 
 
-def _settings(*, shared: bool, embedders: tuple[str, ...], **limits: Any) -> ServiceSettings:
+def _settings(*, embedders: tuple[str, ...], **limits: Any) -> ServiceSettings:
     from duelist.service import ServiceSettings, embedder_from, shipped_embedders
 
     known = {**shipped_embedders(), **dict(embedder_from(text) for text in embedders)}
-    return ServiceSettings(embedders=known, refresh_seconds=0.5 if shared else 0.0, **limits)
+    return ServiceSettings(embedders=known, refresh_seconds=_REFRESH_SECONDS, **limits)
 
 
 def _open_store(data: str, snapshot_every: int) -> Store:
-    from duelist.service import Store, open_journal
+    from duelist.service import Store
 
     store = Store(open_journal(data), snapshot_every=snapshot_every)
     for note in store.notes:
@@ -127,7 +148,7 @@ def _run(app: FastAPI, bound: socket.socket, greeting: str, proxies: tuple[str, 
     config = uvicorn.Config(
         app,
         http=ImpatientProtocol,
-        log_level="warning",
+        log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=bool(proxies),

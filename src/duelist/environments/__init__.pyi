@@ -15,6 +15,7 @@ from duelist.environments.nonlinear import NetworkDuels as NetworkDuels
 from duelist.environments.nonlinear import QuadraticDuels as QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS as ENVIRONMENTS
 from duelist.environments.registry import environment_class as environment_class
+from duelist.environments.users import UserDuels as UserDuels
 from duelist.environments.votes import VoteDuels as VoteDuels
 from duelist.environments.wrappers import Corrupted as Corrupted
 from duelist.environments.wrappers import Delayed as Delayed

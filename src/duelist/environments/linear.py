@@ -13,12 +13,16 @@ from typing import Literal
 
 import numpy as np
 
-from duelist.actions.finite import FiniteActions
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.checks import finite_number, one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
+from duelist.environments.base import Regret
 from duelist.environments.linear_truth import LinearTruth, draw_models, random_directions
+from duelist.environments.matrix import arm_costs
 from duelist.environments.tables import Table, read_array
+from duelist.history.duels import Duels
+from duelist.history.slates import Slates
 from duelist.kernels.actions import draw_axes, draw_clusters, draw_corners, draw_on_sphere
 from duelist.preferences.links import win_law
 from duelist.typing import FloatArray
@@ -76,11 +80,16 @@ class LinearDuels:
 
 
 class LinearDuelsInstance(LinearTruth):
-    """One instance of `LinearDuels` per lane; `theta` (lanes, dim) is the truth."""
+    """One instance of `LinearDuels` per lane; `theta` (lanes, dim) is the truth.
+
+    Where the arms stay, `Run.regrets` has the Borda regret too: the best mean probability of beating another arm minus that of
+    the arm, as in `MatrixDuels`. With new arms in every round it would cost more than the round.
+    """
 
     def __init__(self, recipe: LinearDuels, theta: FloatArray, streams: Streams) -> None:
         super().__init__(theta, streams, win_law(recipe.link, recipe.flips))
         self.recipe = recipe
+        self._borda: tuple[FloatArray, FloatArray] | None = None
 
     def _draw_arms(self, round_: int) -> FiniteActions:
         recipe = self.recipe
@@ -95,6 +104,21 @@ class LinearDuelsInstance(LinearTruth):
     def actions(self, round_: int) -> FiniteActions:
         """The arms of this round."""
         return self._draw_arms(round_) if self.recipe.fresh_arms else self._fixed
+
+    def regret(self, actions: ActionSet, duels: Duels | Slates) -> Regret:
+        """What these duels or slates cost; of duels between arms that stay, in the kind "borda" too."""
+        regret = super().regret(actions, duels)
+        if self.recipe.fresh_arms or not isinstance(duels, Duels):
+            return regret
+        costs, lanes = self._borda_costs(), np.arange(len(duels.first))
+        return Regret(*regret, {"borda": 0.5 * (costs[lanes, duels.first] + costs[lanes, duels.second])})
+
+    def _borda_costs(self) -> FloatArray:
+        """(lanes, arms), worked out again where a wrapper has put another truth in place."""
+        if self._borda is None or self._borda[0] is not self.theta:
+            utilities = self._fixed.utilities(self.theta)
+            self._borda = self.theta, arm_costs(self._law(utilities[:, :, None] - utilities[:, None]))["borda"]
+        return self._borda[1]
 
 
 @dataclass(frozen=True, kw_only=True)

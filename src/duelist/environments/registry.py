@@ -15,6 +15,7 @@ from duelist.environments.hard import HardDuels
 from duelist.environments.linear import LinearDuels, ListedDuels
 from duelist.environments.matrix import MatrixDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
+from duelist.environments.users import UserDuels
 from duelist.environments.votes import VoteDuels
 from duelist.environments.wrappers import Corrupted, Delayed, Rotating, Switching, Tied
 
@@ -36,6 +37,7 @@ ENVIRONMENTS: dict[str, type[Any]] = {
         Rotating,
         Switching,
         Tied,
+        UserDuels,
         VoteDuels,
     )
 }

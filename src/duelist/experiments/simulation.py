@@ -7,7 +7,6 @@ and learns every answer, when it comes, with the action set of its question.
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -19,18 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.actions.finite import ActionSet
 from duelist.core.checks import require_memory, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem, select_lanes
 from duelist.core.streams import Streams
-from duelist.environments.base import NEVER, Environment, Instance, Regret, plays_lanes_apart
+from duelist.environments.base import NEVER, Environment, Instance, plays_lanes_apart
 from duelist.environments.registry import require_environment
 from duelist.experiments.progress import Progress, locked_progress, progress_bar
 from duelist.experiments.records import kept_rounds
+from duelist.experiments.regret_columns import read_regret, read_simple_regret
 from duelist.experiments.run import NO_ANSWER, Run
 from duelist.experiments.slate_rounds import SlateResults, play_slates
-from duelist.history.duels import Duels, are_outcomes, duels_between
+from duelist.history.duels import Duels, are_outcomes
 from duelist.kernels.compile import compile_clock
 from duelist.policies.base import FRESH_QUESTIONS, Policy, Round, check_choice
 from duelist.policies.codec import is_registered
@@ -98,12 +98,12 @@ def simulate(
     label = type(policy).__name__
     every, simple_regret = whole_number("every", every, at_least=1), whole_number("simple_regret", simple_regret)
     slates: Any = policy if plays_slates(policy) else None
-    if slates is not None and (every > 1 or simple_regret):
-        raise InvalidInputError(
-            "every and simple_regret are for policies that show pairs; leave them out for one that shows slates."
-        )
+    if slates is not None and every > 1:
+        raise InvalidInputError("every is for policies that show pairs; leave it out for one that shows slates.")
     results: Any = (
-        _Results(total, rounds, every, simple_regret) if slates is None else SlateResults(total, rounds, slates.choices)
+        _Results(total, rounds, every, simple_regret)
+        if slates is None
+        else SlateResults(total, rounds, slates.choices, simple_regret)
     )
     stop = threading.Event()
 
@@ -273,12 +273,12 @@ def _play(
         duels, state = choice if known else check_choice(policy, choice, actions)
         outcomes = instance.outcomes(t, duels)
         _check_outcomes(outcomes, lanes, t, environment)
-        record.write(t, duels, _read_regret(instance.regret(actions, duels), lanes, t, environment))
+        record.write(t, duels, read_regret(instance.regret(actions, duels), lanes, t, environment))
         for asked, (offered, shown, answers) in inbox.arrive(t, actions, duels, outcomes):
             state = policy.learn(state, offered, shown, answers)
             record.write_outcomes(asked, answers)
         if record.wants_recommendation(t):
-            record.write_simple(t, _simple_regret(policy, state, actions, instance))
+            record.write_simple(t, read_simple_regret(policy, state, actions, instance))
         tick(lanes)
     return policy.report(state)
 
@@ -308,36 +308,6 @@ def _warn_of_zeros_and_ones(outcomes: Any, environment: Any) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def _read_regret(cost: Any, lanes: int, round_: int, environment: Any) -> dict[str, FloatArray]:
-    """The kinds of regret by name. A plain array is the average regret."""
-    kinds = (cost if isinstance(cost, Regret) else Regret(*cost) if isinstance(cost, tuple) else Regret(cost)).kinds()
-    for name, column in kinds.items():
-        # A sum is finite where all its terms are.
-        if np.shape(column) != (lanes,) or (name == "average" and not math.isfinite(np.add.reduce(column))):
-            raise InvalidInputError(
-                f"regret of {type(environment).__name__} must be ({lanes},) finite numbers, one per lane, or a Regret of such; "
-                f"got {name} = {column!r} in round {round_}."
-            )
-    return kinds
-
-
-def _simple_regret(policy: Policy[Any], state: Any, actions: ActionSet, instance: Any) -> FloatArray:
-    """(lanes,) what the recommended arm costs; NaN where none is recommended."""
-    if not isinstance(actions, FiniteActions):
-        raise InvalidInputError(
-            f"simple_regret needs a finite action set, whose rows a policy can recommend; got {type(actions).__name__}. Use 0."
-        )
-    rows = np.asarray(policy.recommend(state, actions))
-    if rows.shape != (actions.lanes,) or rows.dtype.kind not in "iu" or (rows < -1).any() or (rows >= actions.n_arms).any():
-        raise InvalidInputError(
-            f"recommend of {type(policy).__name__} must return ({actions.lanes},) rows of the {actions.n_arms} arms, or -1 for "
-            f"none; got {rows!r}."
-        )
-    known = np.maximum(rows, 0)
-    cost = _read_regret(instance.regret(actions, duels_between(actions, known, known)), actions.lanes, 0, instance)["average"]
-    return np.where(rows >= 0, cost, np.nan)
 
 
 def _blocks(total: int, wanted: int) -> list[slice]:

@@ -17,6 +17,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.environments.base import Environment, Regret
 from duelist.experiments.records import kept_rounds
+from duelist.experiments.regret_columns import read_simple_regret
 from duelist.policies.base import SlatePolicy
 from duelist.typing import FloatArray
 
@@ -24,7 +25,10 @@ from duelist.typing import FloatArray
 class SlateResults:
     """Columns that every block fills for its own lanes."""
 
-    def __init__(self, trials: int, rounds: int, choices: int) -> None:
+    def __init__(self, trials: int, rounds: int, choices: int, simple_every: int = 0) -> None:
+        self.simple_every = simple_every
+        self.simple_rounds = kept_rounds(rounds, simple_every) if simple_every else None
+        self.simple = None if self.simple_rounds is None else np.empty((trials, len(self.simple_rounds)))
         self.costs: dict[str, FloatArray] = {name: np.full((trials, rounds), np.nan) for name in Regret._fields}
         self.slates, self.rankings = (np.empty((trials, rounds, choices), dtype=np.int32) for _ in range(2))
 
@@ -39,7 +43,18 @@ class SlateResults:
             "outcomes": np.where(places[:, :, 0] < places[:, :, 1], 1, -1).astype(np.int8),
             "slates": self.slates,
             "rankings": self.rankings,
+            "simple_regret": self.simple,
+            "simple_rounds": self.simple_rounds,
         }
+
+    def wants_recommendation(self, round_: int) -> bool:
+        """Whether the simple regret of this round is to be kept."""
+        return self.simple_rounds is not None and bool(self.simple_rounds[round_ // self.simple_every] == round_ + 1)
+
+    def write_simple(self, block: slice, round_: int, regret: FloatArray) -> None:
+        """Keep the simple regret of a round."""
+        if self.simple is not None:
+            self.simple[block, round_ // self.simple_every] = regret
 
 
 def play_slates(
@@ -68,6 +83,8 @@ def play_slates(
         state = policy.learn(state, actions, slates, list(answers))
         for name, cost in zip(Regret._fields, instance.regret(actions, slates), strict=True):
             results.costs[name][block, t] = cost
+        if results.wants_recommendation(t):
+            results.write_simple(block, t, read_simple_regret(policy, state, actions, instance))
         results.slates[block, t], results.rankings[block, t] = slates.rows, answers
         tick(len(streams))
     return policy.report(state)

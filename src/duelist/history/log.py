@@ -116,7 +116,7 @@ class HistoryLog:
         self.rows = np.empty((0, lanes), dtype=np.int32)
         self.slots = np.empty(0, dtype=np.int32)
         self.weights = np.empty((0, lanes))
-        self.layers = np.empty((0, lanes), dtype=np.int8)
+        self.layers = np.empty((0, lanes), dtype=np.int8 if n_layers <= np.iinfo(np.int8).max + 1 else np.int32)
         self.radii = np.empty(0)
         # Statistics.
         self.counts = ContrastCounts(lanes, dim, n_layers)

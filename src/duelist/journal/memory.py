@@ -38,6 +38,10 @@ class MemoryStore:
         """A piece by its name."""
         return self._pieces.get(name)
 
+    def pieces(self) -> Iterator[tuple[str, bytes]]:
+        """All pieces."""
+        return iter(list(self._pieces.items()))
+
     def has_compacted(self, position: int) -> bool:
         """Whether the first row stands for all up to there."""
         return bool(self._rows) and self._rows[0].kind == COMPACTED and self._rows[0].position >= position

@@ -36,6 +36,14 @@ _TABLES = (
         journal TEXT NOT NULL, name TEXT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (journal, name))""",
 )
 _STATEMENT_TIMEOUT = "SET statement_timeout = '60s'"
+# A server that is gone without a word is noticed within a minute, not by the system's two hours.
+_CONNECTION: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
 # A commit waits for the disk; no process waits for ever for a turn, and one that hangs in its turn loses it.
 _SESSION = (
     "SET synchronous_commit = on",
@@ -67,7 +75,7 @@ class PostgresStore:
         self._reading = threading.Lock()
 
     def _connect(self) -> psycopg.Connection[Any]:
-        connection: psycopg.Connection[Any] = self._psycopg.connect(self._address, autocommit=True, connect_timeout=10)
+        connection: psycopg.Connection[Any] = self._psycopg.connect(self._address, autocommit=True, **_CONNECTION)
         for statement in _SESSION:
             connection.execute(statement)
         return connection
@@ -138,6 +146,13 @@ class PostgresStore:
         query = "SELECT data FROM duelist_pieces WHERE journal = %s AND name = %s"
         found = self._writer.execute(query, (self._name, name)).fetchone()
         return None if found is None else bytes(found[0])
+
+    def pieces(self) -> Iterator[tuple[str, bytes]]:
+        """All pieces."""
+        names = self._fetch("SELECT name FROM duelist_pieces WHERE journal = %s", (self._name,), in_turn=False)
+        query = "SELECT name, data FROM duelist_pieces WHERE journal = %s AND name = %s"
+        for (name,) in names:
+            yield from ((found, bytes(data)) for found, data in self._fetch(query, (self._name, name), in_turn=False))
 
     def has_compacted(self, position: int) -> bool:
         """Whether a row from there on stands for all before it."""

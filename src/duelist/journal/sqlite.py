@@ -33,6 +33,8 @@ CREATE TABLE events (
 CREATE TABLE snapshots (position INTEGER PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL);
 """
 # Version 0.1.0 had none, and does not miss it.
+# Who has the file open: says of a copy whether the original was in use, and its latest commits elsewhere.
+_IN_USE = "CREATE TABLE IF NOT EXISTS in_use (process INTEGER NOT NULL)"
 _PIECES = "CREATE TABLE IF NOT EXISTS pieces (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID"
 
 
@@ -43,11 +45,13 @@ class SQLiteStore:
         self._path = Path(path)
         self.notes: tuple[str, ...] = ()
         left_behind = frames_in_log(self._path)
+        had_log = _log_of(self._path).exists()
         make_private(self._path)
         try:
             self._writer = self._connect()
             try:
                 self._prepare(left_behind)
+                self._mark_in_use(had_log=had_log)
                 self._reader = self._connect()
             except BaseException:
                 self._writer.close()
@@ -78,6 +82,21 @@ class SQLiteStore:
             self._writer.execute("ROLLBACK")
             raise
         self._writer.execute("COMMIT")
+
+    def _mark_in_use(self, *, had_log: bool) -> None:
+        """Say so in the file itself. One that says so already and has no log beside it was copied without."""
+        self._writer.execute(_IN_USE)
+        marks = self._writer.execute("SELECT rowid, process FROM in_use").fetchall()
+        if marks and not had_log:
+            self.notes += (
+                f"{self._path.name} is a copy of a file that was in use, without the write-ahead log beside it: the latest "
+                "votes are not in it. Copy with `duelist backup`.",
+            )
+        gone = [(mark,) for mark, process in marks if not had_log or not _is_alive(process)]
+        self._writer.executemany("DELETE FROM in_use WHERE rowid = ?", gone)
+        self._mark = self._writer.execute("INSERT INTO in_use VALUES (?)", (os.getpid(),)).lastrowid
+        if not had_log:  # nobody else has it open: into the file itself, from which people copy
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def _create_or_check(self) -> None:
         application = self._writer.execute("PRAGMA application_id").fetchone()[0]
@@ -129,6 +148,13 @@ class SQLiteStore:
         found = self._writer.execute("SELECT data FROM pieces WHERE name = ?", (name,)).fetchone()
         return None if found is None else found[0]
 
+    def pieces(self) -> Iterator[tuple[str, bytes]]:
+        """All pieces."""
+        with self._reading:
+            names = [name for (name,) in self._reader.execute("SELECT name FROM pieces").fetchall()]
+            for name in names:
+                yield from self._reader.execute("SELECT name, data FROM pieces WHERE name = ?", (name,)).fetchall()
+
     def has_compacted(self, position: int) -> bool:
         """Whether a row from there on stands for all before it."""
         query = "SELECT EXISTS (SELECT 1 FROM events WHERE position >= ? AND kind = ?)"
@@ -179,6 +205,9 @@ class SQLiteStore:
         """Close both connections, which also empties the write-ahead log."""
         with self._reading:
             self._reader.close()
+        with contextlib.suppress(sqlite3.Error):  # a full disk, or another process that writes
+            self._writer.execute("PRAGMA busy_timeout = 1000")
+            self._writer.execute("DELETE FROM in_use WHERE rowid = ?", (self._mark,))
         self._writer.close()
 
 
@@ -213,11 +242,24 @@ _FRAME = struct.Struct(">6I")
 _MAGIC = (0x377F0682, 0x377F0683)
 
 
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True
+
+
+def _log_of(database: Path) -> Path:
+    return database.with_name(database.name + "-wal")
+
+
 def frames_in_log(database: Path) -> int:
     """Pages that belong to the current generation of the log, a torn last one included; 0 where there is no log."""
-    log = database.with_name(database.name + "-wal")
     try:
-        with log.open("rb") as file:
+        with _log_of(database).open("rb") as file:
             start = file.read(_HEADER.size)
             if len(start) < _HEADER.size:
                 return 0

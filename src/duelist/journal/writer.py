@@ -70,6 +70,9 @@ class Store(Protocol):
     def piece(self, name: str) -> bytes | None:
         """A piece by its name, as the writer sees it in its turn."""
 
+    def pieces(self) -> Iterator[tuple[str, bytes]]:
+        """All pieces by name, from any thread outside a turn."""
+
     def has_compacted(self, position: int) -> bool:
         """Whether a row that stands for all before it is at that position or behind it, as the writer sees it in its turn."""
 
@@ -323,6 +326,11 @@ def checksum(position: int, kind: str, body: str, blob: bytes) -> int:
 
 def checked(rows: Iterator[Row], after: int) -> Iterator[Record]:
     """Records of the rows, refusing gaps and damage."""
+    return map(_record, checked_rows(rows, after))
+
+
+def checked_rows(rows: Iterator[Row], after: int) -> Iterator[Row]:
+    """The rows themselves, refusing gaps and damage."""
     expected = after
     for row in rows:
         # The event that stands for all before it is where the log begins, wherever a reader was.
@@ -333,7 +341,7 @@ def checked(rows: Iterator[Row], after: int) -> Iterator[Record]:
             )
         if checksum(row.position, row.kind, row.body, row.blob) != row.checksum:
             raise JournalDamagedError(f"event {row.position} is not what was written. Restore the journal from a copy.")
-        yield _record(row)
+        yield row
 
 
 def _record(row: Row) -> Record:

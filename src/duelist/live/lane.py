@@ -332,7 +332,7 @@ class _Asker:
     def __call__(self, rows: IntArray) -> tuple[Duels, Basis]:
         """The pair by its rows in all arms, and what it was chosen from."""
         lane, actions = self.lane, self.actions
-        some = actions if len(rows) == actions.n_arms else FiniteActions(actions.features[0, rows])
+        some = actions if len(rows) == actions.n_arms else actions.take(rows)
         if self.offsets is not None:
             some = OffsetActions(some, self.offsets[None, rows])
         if self.pending and lane.counts_pending:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WORST = 16.0  # ratios beyond have the darkest colour: they are all "much worse"
+_SMALLEST = 0.01  # of the best mean, or of the highest point of a curve: what is less is drawn there
 _COLUMNS = 3
 _CURVES = 8
 _FROM, _TO = "#0072B2", "#D55E00"  # the usual two of the palette: rules within their assumptions, and beyond
@@ -81,8 +82,9 @@ def interval_figure(problems: Sequence[ProblemStandings]) -> Figure:
 
 def _draw_intervals(axes: Axes, problem: ProblemStandings) -> None:
     ranked = problem.ranked
-    positive = [value for one in ranked for value in one.chosen.final_regret if value > 0]
-    least = 0.5 * min(positive, default=1.0)  # zero has no place on a logarithmic axis
+    # Zero, or what rounding left of it, has no place on a logarithmic axis.
+    least = _SMALLEST * min((one.mean for one in ranked if one.mean > 0), default=1.0)
+    least = max(least, 0.5 * min((value for one in ranked for value in one.chosen.final_regret if value > 0), default=1.0))
     names = []
     for place, one in enumerate(ranked):
         beyond = one.label in problem.standings.under_test and one.policy != FLOOR
@@ -101,30 +103,39 @@ def _draw_intervals(axes: Axes, problem: ProblemStandings) -> None:
     axes.set_title(problem.problem.name, fontsize=9)
     plain_axes(axes)
     axes.tick_params(labelsize=7)
-    axes.set_xlabel("mean simple regret" if problem.problem.simple_every else "regret", fontsize=7.5)
+    judged = "weak regret" if problem.problem.regret == "weak" else "regret"
+    axes.set_xlabel("mean simple regret" if problem.problem.simple_every else judged, fontsize=7.5)
 
 
 def recommendation_figure(problems: Sequence[ProblemStandings]) -> Figure:
     """Draw what the recommended arm costs after n duels: one panel per problem, the rules with the best means."""
     shown = [one for one in problems if one.problem.simple_every and one.standings.standings]
-    figure = new_figure(5.6 * max(len(shown), 1), 4.4)
+    figure = new_figure(4.6 * max(len(shown), 1), 4.6)
     panels = figure.subplots(1, max(len(shown), 1), squeeze=False)[0]
-    best = {one.problem.name: one.ranked[:_CURVES] for one in shown}
+    best = {one.problem.name: [each for each in one.ranked if each.policy != FLOOR][:_CURVES] for one in shown}
     names = {label: i for i, label in enumerate(dict.fromkeys(each.label for ranked in best.values() for each in ranked))}
     for axes, problem in zip(panels, shown, strict=False):
-        for one in best[problem.problem.name]:
-            _draw_recommendations(axes, one, names[one.label])
-        log_axis(axes, "y")
-        axes.set_title(problem.problem.title, fontsize=9)
-        axes.set_xlabel("duels", fontsize=8)
+        _draw_recommendations(axes, best[problem.problem.name], names)
+        axes.set_title(problem.problem.title.replace("; ", "\n"), fontsize=9)
+        axes.set_xlabel("slates" if "slates" in problem.problem.offers else "duels", fontsize=8)
         axes.set_ylabel("mean cost of the recommended arm", fontsize=8)
         plain_axes(axes)
-    figure.legend(handles=line_legend(names), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+        # Every panel has rules of its own, the best first.
+        own = {one.label: names[one.label] for one in best[problem.problem.name]}
+        axes.legend(
+            handles=line_legend(own), loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize=7.5
+        )
     return figure
 
 
-def _draw_recommendations(axes: Axes, one: Standing, number: int) -> None:
-    line = line_style(number)
-    mean = one.chosen.regret.mean(axis=0)
-    at = mean > 0  # zero has no place on a logarithmic axis
-    axes.plot(one.chosen.rounds[at], mean[at], color=line.colour, linestyle=line.dashes, linewidth=1.6)
+def _draw_recommendations(axes: Axes, ranked: Sequence[Standing], names: Mapping[str, int]) -> None:
+    means = {one.label: one.chosen.regret.mean(axis=0) for one in ranked}
+    least = _SMALLEST * max((float(mean.max()) for mean in means.values()), default=1.0)
+    for one in ranked:
+        line = line_style(names[one.label])
+        # Zero has no place on a logarithmic axis: a curve that reaches it runs along the lower edge.
+        mean = np.maximum(means[one.label], least)
+        axes.plot(one.chosen.rounds, mean, color=line.colour, linestyle=line.dashes, linewidth=1.5)
+    if least > 0.0:
+        axes.set_ylim(bottom=0.9 * least)
+        log_axis(axes, "y")

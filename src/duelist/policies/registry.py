@@ -40,7 +40,7 @@ def slate_policies() -> dict[str, type[Any]]:
 
     Example:
         >>> list(slate_policies())
-        ['ListwiseFGTS']
+        ['CPPL', 'ListwiseFGTS', 'MAUPO']
     """
     return {name: kind for name, kind in POLICIES.items() if plays_slates(kind)}
 

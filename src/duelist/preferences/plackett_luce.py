@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax, logsumexp, softmax
 
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
@@ -73,6 +73,34 @@ def ranking_slope(utilities: FloatArray, ranking: npt.ArrayLike) -> FloatArray:
     result = np.empty(len(u))
     result[_completed(order, len(u))] = slope
     return result
+
+
+def answer_derivatives(utilities: FloatArray, placed: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Gradient and Hessian of -log P(answer) in the utilities, for all lanes.
+
+    Args:
+        utilities: (lanes, q) in the order of the answer, best first.
+        placed: (lanes,) how many of them the answer ranks; 0 for a tie, which counts as a win of each, of weight 1 / q.
+
+    Returns:
+        slopes (lanes, q) and curvatures (lanes, q, q).
+
+    Example:
+        >>> slopes, curvatures = answer_derivatives(np.zeros((1, 2)), np.array([1]))
+        >>> slopes.tolist(), curvatures.tolist()
+        ([[-0.5, 0.5]], [[[0.25, -0.25], [-0.25, 0.25]]])
+    """
+    lanes, size = utilities.shape
+    slopes, curvatures = np.zeros((lanes, size)), np.zeros((lanes, size, size))
+    stages = np.minimum(np.maximum(placed, 1), size - 1)
+    for stage in range(int(stages.max(initial=0))):
+        chances = np.where((stage < stages)[:, None], softmax(utilities[:, stage:], axis=1), 0.0)
+        slopes[:, stage:] += chances
+        slopes[:, stage] -= np.where((stage < stages) & (placed > 0), 1.0, 0.0)
+        curvatures[:, stage:, stage:] -= chances[:, :, None] * chances[:, None]
+        curvatures[:, np.arange(stage, size), np.arange(stage, size)] += chances
+    slopes -= np.where(placed == 0, 1.0 / size, 0.0)[:, None]
+    return slopes, curvatures
 
 
 def sample_ranking(utilities: FloatArray, generator: np.random.Generator) -> IntArray:

@@ -78,9 +78,13 @@ _OVERVIEW = (
 )
 _INTERVALS = (
     "Regret of every rule on the final instances: the line goes from the 5 % to the 95 % quantile, the thick part from the "
-    "25 % to the 75 %; the bar is the median, the dot the mean. Logarithmic axes. † beyond its assumptions."
+    "25 % to the 75 %; the bar is the median, the dot the mean. Logarithmic axes, which end at a hundredth of the best mean. "
+    "† beyond its assumptions."
 )
-_CURVES = "What the recommended arm costs after n duels: mean over the final instances, of the eight rules with the best mean."
+_CURVES = (
+    "What the recommended arm costs after n duels or slates: mean over the final instances, of the eight rules with the best "
+    "mean over n, the best first. What is less than a hundredth of the highest point is drawn at the lower edge."
+)
 
 
 def collect_problems(results: Mapping[tuple[str, str], Results]) -> list[ProblemStandings]:
@@ -232,7 +236,9 @@ def problem_table(one: ProblemStandings) -> ReportTable:
                 "" if default is None else _number(mean_regret(default)),
             )
         )
-    what = "Mean over recommendations of what the recommended arm costs" if one.problem.simple_every else "Regret"
+    what = "Weak regret: what the best of those shown costs" if one.problem.regret == "weak" else "Regret"
+    if one.problem.simple_every:
+        what = "Mean over recommendations of what the recommended arm costs"
     return ReportTable(
         f"{one.problem.name}: {one.problem.title}",
         ("rule", "setting chosen", "mean", "s.e.", "median", "5 %", "95 %", "ratio", "mean at its default"),

@@ -5,8 +5,6 @@ from duelist.service.bootstrap import check_key as check_key
 from duelist.service.bootstrap import embedder_from as embedder_from
 from duelist.service.bootstrap import first_key as first_key
 from duelist.service.bootstrap import freeze_gc as freeze_gc
-from duelist.service.bootstrap import is_shared as is_shared
-from duelist.service.bootstrap import open_journal as open_journal
 from duelist.service.bootstrap import warm_up as warm_up
 from duelist.service.client import Ask as Ask
 from duelist.service.client import Client as Client

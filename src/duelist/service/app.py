@@ -82,7 +82,7 @@ def create_app(store: Store, settings: ServiceSettings | None = None) -> FastAPI
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/api/v1/openapi.json",
+        openapi_url="/api/v1/openapi.json" if service.settings.openapi else None,
     )
     app.state.service = service
     # Put in as they are, the busiest first: a router inside a router is searched twice.

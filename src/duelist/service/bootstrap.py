@@ -5,13 +5,9 @@ from __future__ import annotations
 import gc
 import importlib
 import socket
-from pathlib import Path
 from typing import Any
 
 from duelist.core.errors import InvalidInputError
-from duelist.journal.base import Journal
-from duelist.journal.postgres import PostgresJournal
-from duelist.journal.sqlite import SQLiteJournal
 from duelist.service.arena.items import with_ids
 from duelist.service.commands import GIVEN_KEY, ByActor, CreateArena, EnsureAdminKey, RevokeKey
 from duelist.service.embedding import Embedder
@@ -73,22 +69,6 @@ def demo_arena() -> NewArena:
 
 
 _WAITING = 2048
-_POSTGRES = ("postgresql://", "postgres://")
-
-
-def is_shared(data: str) -> bool:
-    """Whether other processes are to be expected on the same journal."""
-    return data.startswith(_POSTGRES)
-
-
-def open_journal(data: str) -> Journal:
-    """The journal at a path, or at the address of a PostgreSQL database."""
-    if is_shared(data):
-        return PostgresJournal(data)
-    path = Path(data)
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidInputError(f"data must be a file in a folder that exists, or postgresql://...; got {data!r}.")
-    return SQLiteJournal(path)
 
 
 def check_key(given: str | None) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -58,8 +58,33 @@ class Metrics:
             "duelist_refused_total", "Requests without a valid key, or over their rate.", ["why"], registry=registry
         )
         self.arenas = Gauge("duelist_arenas", "Arenas.", registry=registry)
+        self.arena_asks = Gauge("duelist_arena_asks", "Pairs asked for in an arena.", ["arena"], registry=registry)
+        self.arena_votes = Gauge("duelist_arena_votes", "Answers other than skips.", ["arena"], registry=registry)
+        self.arena_items = Gauge("duelist_arena_items", "Active items of an arena.", ["arena"], registry=registry)
+        self.arena_leader = Gauge(
+            "duelist_arena_leader_probability",
+            "Probability that the leader of the latest leaderboard is the best.",
+            ["arena"],
+            registry=registry,
+        )
         self.events = Gauge("duelist_journal_events", "Events in the journal.", registry=registry)
         self.replayed = Gauge("duelist_replayed_events", "Events folded from the journal since the start.", registry=registry)
+
+    def follow(self, store: Store, boards: Mapping[str, Leaderboard]) -> None:
+        """Take over what the store and the leaderboards that were computed say now. Computes nothing itself."""
+        self.events.set(store.position)
+        self.replayed.set(store.counters.replayed)
+        arenas = store.read(lambda state: [arena.summary() for arena in state.arenas.values()])
+        self.arenas.set(len(arenas))
+        for gauge in (self.arena_asks, self.arena_votes, self.arena_items, self.arena_leader):
+            gauge.clear()  # arenas that are gone
+        for arena in arenas:
+            self.arena_asks.labels(arena.id).set(arena.asks)
+            self.arena_votes.labels(arena.id).set(arena.votes)
+            self.arena_items.labels(arena.id).set(arena.active_items)
+            best = [rank.probability_best or 0.0 for rank in boards[arena.id].ranks] if arena.id in boards else []
+            if best:
+                self.arena_leader.labels(arena.id).set(max(best))
 
     def text(self) -> bytes:
         """Everything, in Prometheus' text format."""
@@ -98,7 +123,14 @@ class Service:
         if by is not None:
             command = ByActor(command, by.name)
         try:
-            return await asyncio.wrap_future(self.store.submit(command))
+            return await asyncio.wait_for(asyncio.wrap_future(self.store.submit(command)), self.settings.commit_seconds)
+        except TimeoutError as error:
+            self.metrics.failed.inc()
+            _LOG.error("a commit has not ended for %g seconds", self.settings.commit_seconds)
+            raise UnavailableError(
+                f"the journal has not answered for {self.settings.commit_seconds:g} seconds. What you sent may be saved or "
+                "not: send it again, it counts once."
+            ) from error
         except JournalError as error:
             self.metrics.failed.inc()
             _LOG.error("a commit failed: %s", error)
@@ -112,6 +144,13 @@ class Service:
             raise UnavailableError(f"the journal has not answered for {_PATIENCE:g} seconds.") from error
         except JournalError as error:
             raise UnavailableError(f"the journal cannot be written to: {error}") from error
+
+    def numbers(self) -> bytes:
+        """Everything that is counted, in Prometheus' text format."""
+        with self._finding:
+            boards = dict(self._leaderboards)
+        self.metrics.follow(self.store, boards)
+        return self.metrics.text()
 
     def arena(self, arena_id: str) -> Arena:
         """The arena of that id. Read it inside `store.read` where several facts must fit together."""

@@ -25,6 +25,9 @@ class ServiceSettings:
         embedders: by the name that arenas use.
         secure_cookie: True where the page is served over https.
         refresh_seconds: how often to catch up with other processes on the same journal; 0 where there are none.
+        commit_seconds: how long a request waits for the journal before it is told to come again.
+        metrics: whether /metrics answers.
+        openapi: whether the document of the API is served.
     """
 
     max_body: int = 2_000_000
@@ -34,6 +37,9 @@ class ServiceSettings:
     embedders: dict[str, Embedder] = field(default_factory=shipped_embedders)
     secure_cookie: bool = False
     refresh_seconds: float = 0.0
+    commit_seconds: float = 30.0
+    metrics: bool = True
+    openapi: bool = True
 
     def __post_init__(self) -> None:
         whole_number("max_body", self.max_body, at_least=1024)
@@ -41,3 +47,4 @@ class ServiceSettings:
         whole_number("burst", self.burst, at_least=1)
         finite_number("refused_rate", self.refused_rate, above=0.0)
         finite_number("refresh_seconds", self.refresh_seconds, at_least=0.0)
+        finite_number("commit_seconds", self.commit_seconds, above=0.0)

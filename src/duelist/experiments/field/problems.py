@@ -18,6 +18,7 @@ from duelist.experiments.families.problems import STAGES, family_spec
 from duelist.experiments.field.rules import Rule, field_rules
 from duelist.experiments.sweep.spec import Spec, spec_from_mapping
 
+_REGRETS = ("average", "weak")
 _CURVE_POINTS = 50  # rounds that a thinned curve keeps
 
 
@@ -33,6 +34,7 @@ class FieldProblem:
         offers: what rules may need.
         rounds: duels or slates per trial.
         simple_every: rounds between recommendations, where these are what is judged; else 0.
+        regret: which one is judged: "average" over what is shown, or "weak", of the best that is shown.
         sizes: seed and trials by stage.
         quick: whether a first look plays it.
     """
@@ -44,6 +46,7 @@ class FieldProblem:
     offers: frozenset[str] = field(repr=False)
     rounds: int
     simple_every: int = 0
+    regret: str = "average"
     sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     quick: bool = False
 
@@ -93,7 +96,7 @@ def field_spec(name: str, stage: str, *, only: Collection[str] = (), most_values
     Example:
         >>> spec = field_spec("cycle", "final", only=["RUCB"])
         >>> spec.id, [policy.label for policy in spec.policies]
-        ('cycle-T5000-n40-s29', ['RUCB'])
+        ('cycle-T5000-n32-s29', ['RUCB'])
     """
     problems = field_problems()
     problem = problems[one_of("problem", name, problems)]
@@ -137,6 +140,7 @@ def _problem(name: str, table: Mapping[str, Any], data: Mapping[str, Any]) -> Fi
         offers=frozenset(table["offers"]),
         rounds=table.get("rounds", data["rounds"]),
         simple_every=table.get("simple_every", 0),
+        regret=one_of(f"{name}.regret", table.get("regret", "average"), _REGRETS),
         sizes={stage: {**sizes, **table.get(stage, {})} for stage, sizes in data["stages"].items()},
         quick=table.get("quick", False),
     )

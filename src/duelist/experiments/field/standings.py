@@ -133,6 +133,8 @@ def _cut(policy: PolicySpec, standing: Standing) -> PolicySpec:
 
 def _judged(series: Series, problem: FieldProblem) -> Series | None:
     """The series with the regret that the problem judges; None where it has none."""
+    if problem.regret == "weak":
+        return replace(series, final_regret=series.final_weak_regret)
     if not problem.simple_every:
         return series
     if series.simple_regret is None or series.simple_rounds is None or np.isnan(series.simple_regret).any():

@@ -14,6 +14,8 @@ from duelist.kernels.compile import entry, inner
 from duelist.kernels.philox import first_block, only_substream, philox, to_unit
 from duelist.typing import BoolArray, FloatArray, IntArray, Keys
 
+TSALLIS_TOLERANCE, TSALLIS_STEPS = 1e-10, 60
+
 
 class PlaceOrder(NamedTuple):
     """How equal arms are told apart: order (lanes, K) of places by content, and the stream that names a random number."""
@@ -175,3 +177,32 @@ def without_sure_winners(out: BoolArray, cells: FloatArray, arms: IntArray, leve
         for k in range(out.shape[1]):
             if out[lane, k] and _side(cells[0, lane, arms[lane], k], cells[1, lane, arms[lane], k], level) == -1:
                 out[lane, k] = False
+
+
+@entry
+def tsallis_rows(weights: FloatArray, shifts: FloatArray, losses: FloatArray, rate: float) -> None:
+    """Fill weights (n, K) of Tsallis-INF at losses (n, K), and move shifts (n,) to where each row's add up to 1.
+
+    The sum of p - 1 is convex and grows with x, so from the right of its root Newton's method goes down to it, and one step
+    from the left leads to the right of it.
+    """
+    rows, arms = losses.shape
+    factor = 4.0 / (rate * rate)
+    for row in range(rows):
+        least = math.inf
+        for k in range(arms):
+            least = min(least, losses[row, k])
+        right = least - 2.0 / rate  # the largest p is at most 1
+        x = min(shifts[row], right)
+        for _ in range(TSALLIS_STEPS):
+            total, slope = 0.0, 0.0
+            for k in range(arms):
+                away = 1.0 / (losses[row, k] - x)
+                weight = factor * away * away
+                weights[row, k] = weight
+                total += weight
+                slope += 2.0 * weight * away
+            if abs(total - 1.0) <= TSALLIS_TOLERANCE:
+                break
+            x = min(x - (total - 1.0) / slope, right)
+        shifts[row] = x

@@ -1,4 +1,7 @@
+from duelist.policies.algorithms.confidence.betc_glm import BETCGLM as BETCGLM
+from duelist.policies.algorithms.confidence.coldb import COLDB as COLDB
 from duelist.policies.algorithms.confidence.colstim import CoLSTIM as CoLSTIM
+from duelist.policies.algorithms.confidence.ldbdf import LDBDF as LDBDF
 from duelist.policies.algorithms.confidence.maxinp import MaxInP as MaxInP
 from duelist.policies.algorithms.confidence.maxpairucb import MaxPairUCB as MaxPairUCB
 from duelist.policies.algorithms.confidence.rcdb import RCDB as RCDB
@@ -22,11 +25,17 @@ from duelist.policies.algorithms.nonlinear.ndb import NDBTS as NDBTS
 from duelist.policies.algorithms.nonlinear.ndb import NDBUCB as NDBUCB
 from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS as NonlinearFGTS
 from duelist.policies.algorithms.nonlinear.popbo import POPBO as POPBO
+from duelist.policies.algorithms.sampling.bexp3 import BEXP3 as BEXP3
 from duelist.policies.algorithms.sampling.eubo import EUBO as EUBO
 from duelist.policies.algorithms.sampling.fgts import FGTS as FGTS
+from duelist.policies.algorithms.sampling.fgtsva import FGTSVA as FGTSVA
 from duelist.policies.algorithms.sampling.finite_models import FiniteModels as FiniteModels
 from duelist.policies.algorithms.sampling.foresight import Foresight as Foresight
+from duelist.policies.algorithms.sampling.ids import IDS as IDS
 from duelist.policies.algorithms.sampling.kl_policy import KLPolicy as KLPolicy
+from duelist.policies.algorithms.sampling.sfgts import SFGTS as SFGTS
 from duelist.policies.algorithms.sampling.top_two_ts import TopTwoTS as TopTwoTS
+from duelist.policies.algorithms.slates.cppl import CPPL as CPPL
 from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS as ListwiseFGTS
+from duelist.policies.algorithms.slates.m_aupo import MAUPO as MAUPO
 from duelist.policies.algorithms.uniform import Uniform as Uniform

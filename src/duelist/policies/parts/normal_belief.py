@@ -40,10 +40,14 @@ from duelist.posteriors.priors import Gaussian, Prior
 from duelist.typing import FloatArray, IntArray
 
 
-def learn_normal(state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> UCBState:
-    """The belief after one more vote per lane."""
-    history = state.history.append(actions, duels, outcomes)
+def learn_normal(
+    state: UCBState, actions: ActionSet, duels: Duels, outcomes: IntArray, weights: FloatArray | None = None
+) -> UCBState:
+    """The belief after one more vote per lane, which counts by its weight (lanes,); 1 if not given."""
+    history = state.history.append(actions, duels, outcomes, weights=weights)
     settings, contrast = state.settings, duels.contrast
+    if weights is not None:
+        contrast = np.sqrt(weights)[:, None] * contrast
     if history.rounds > EXACT_ROWS and int(history.live_statistics.n_rows.max()) > EXACT_ROWS:
         gram = state.gram + contrast[:, :, None] * contrast[:, None, :]
         after = follow_long(state, history)

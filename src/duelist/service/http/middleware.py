@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 import time
 from collections import OrderedDict
@@ -24,6 +25,7 @@ from duelist.service.errors import (
     TooSlowError,
 )
 from duelist.service.keys import digest_of
+from duelist.service.logs import ACCESS
 from duelist.service.service import Service
 from duelist.service.sessions import COOKIE, Caller
 
@@ -131,7 +133,10 @@ class Middleware:
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self._service.metrics.requests.labels(scope["method"], route, str(status)).inc()
-            self._service.metrics.seconds.labels(route).observe(time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            self._service.metrics.seconds.labels(route).observe(seconds)
+            if ACCESS.isEnabledFor(logging.INFO):
+                _log_access(scope, route, status, seconds)
 
     async def _check(self, scope: Scope, receive: Receive) -> Receive:
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -220,6 +225,21 @@ class Middleware:
 def _address(scope: Scope) -> str:
     """Where a request comes from: the client's address, or what a trusted proxy says it is."""
     return str((scope.get("client") or _NOWHERE)[0])
+
+
+def _log_access(scope: Scope, route: str, status: int, seconds: float) -> None:
+    """A line without secrets: the path of a one-time link is one, so the route stands for it."""
+    caller: Caller | None = scope.get(CALLER)
+    fields = {
+        "method": scope["method"],
+        "route": route,
+        "path": route if "link" in scope.get("path_params", ()) else scope["path"],
+        "status": status,
+        "milliseconds": round(1000 * seconds, 2),
+        "caller": caller.name if caller else "",
+        "address": _address(scope),
+    }
+    ACCESS.info("%s %s %d", scope["method"], fields["path"], status, extra={"fields": fields})
 
 
 def _cookie(headers: dict[bytes, bytes]) -> str:

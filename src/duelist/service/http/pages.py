@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from duelist.service.errors import NotFoundError
 from duelist.service.http.answer_models import Health, Problem
 from duelist.service.http.dependencies import TheService
 from duelist.service.http.keys import set_cookie
@@ -74,10 +75,8 @@ async def ready(service: TheService) -> Health:
 
 
 @router.get("/metrics", include_in_schema=False)
-def metrics(service: TheService, request: Request) -> Response:  # noqa: ARG001
-    """Numbers for Prometheus."""
-    numbers = service.metrics
-    numbers.arenas.set(len(service.store.state.arenas))
-    numbers.events.set(service.store.position)
-    numbers.replayed.set(service.store.counters.replayed)
-    return Response(numbers.text(), media_type=numbers.content_type)
+def metrics(service: TheService) -> Response:
+    """Numbers for Prometheus, where they are not switched off."""
+    if not service.settings.metrics:
+        raise NotFoundError("metrics are switched off here.")
+    return Response(service.numbers(), media_type=service.metrics.content_type)

@@ -117,12 +117,12 @@ class VACDB(LayeredPolicy):
     def _spread(self, state: LayeredState, log_factor: float) -> FloatArray:
         """V (lanes, layers): the estimated variance of high layers, the number of duels of low ones."""
         spread = state.info.explored.copy()
-        statistics = state.history.statistics
-        lanes, n_layers, _ = state.theta.shape
+        statistics = state.history.live_statistics
+        n_layers = state.theta.shape[1]
         for layer in range(n_layers):
             if 2.0 ** (layer + 1) < 64.0 * STEEPEST / self.kappa * math.sqrt(log_factor):
                 continue
-            for lane in range(lanes):
+            for lane in np.flatnonzero(spread[:, layer]):
                 group = lane * n_layers + layer
                 n = statistics.n_rows[group]
                 totals, losses = statistics.totals[group, :n], statistics.losses[group, :n]

@@ -25,11 +25,10 @@ from duelist.actions.finite import FiniteActions
 from duelist.core.checks import finite_number
 from duelist.core.lanes import Problem
 from duelist.core.stored_names import stored
+from duelist.kernels.rules.matrix import tsallis_rows
 from duelist.policies.parts.known_arms import padded
 from duelist.policies.parts.matrix_policy import Choice, Field, MatrixPolicy, MatrixState, Update
 from duelist.typing import BoolArray, FloatArray
-
-_TOLERANCE, _STEPS = 1e-10, 60
 
 
 @stored("versatile-db-memory")
@@ -43,26 +42,18 @@ class VersatileDBMemory(NamedTuple):
 def tsallis_weights(losses: FloatArray, rate: float, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(..., K) p of Tsallis-INF at these losses, and x (...), by Newton's method from the `shift` given.
 
-    The sum of p - 1 is convex and grows with x, so from the right of its root Newton's method goes down to it, and one step
-    from the left leads to the right of it. Every lane stops by itself: what it gets does not depend on others.
+    Every lane stops by itself: what it gets does not depend on others.
 
     Example:
         >>> weights, _ = tsallis_weights(np.array([0.0, 1.0, 5.0]), 1.0, np.array(-1.0))
         >>> weights.round(3).tolist()
         [0.613, 0.317, 0.07]
     """
-    right = losses.min(axis=-1) - 2.0 / rate  # the largest p is at most 1
-    x = np.minimum(shift, right)
-    factor = 4.0 / rate**2
-    for _ in range(_STEPS):
-        away = 1.0 / (losses - x[..., None])
-        weights = factor * away * away
-        excess = weights.sum(axis=-1) - 1.0
-        if (np.abs(excess) <= _TOLERANCE).all():
-            break
-        slope = 2.0 * np.einsum("...k,...k->...", weights, away)
-        x = np.where(np.abs(excess) > _TOLERANCE, np.minimum(x - excess / slope, right), x)
-    return weights, x
+    weights = np.empty(losses.shape)
+    shifts = np.array(np.broadcast_to(shift, losses.shape[:-1]))
+    rows = losses.shape[-1]
+    tsallis_rows(weights.reshape(-1, rows), shifts.reshape(-1), np.ascontiguousarray(losses).reshape(-1, rows), rate)
+    return weights, shifts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,16 +33,15 @@ from duelist.kernels.philox import RandomSource
 from duelist.policies.base import Policy
 from duelist.policies.parts.feel_good import FeelGoodSettings, check_feel_good, feel_good_settings
 from duelist.policies.parts.same_arm import DRAWS, SameArm, check_same_arm, require_finite, resolve_same_arm, separate_slates
+from duelist.policies.parts.slate_answers import read_answers, shown_slates
 from duelist.posteriors.priors import Gaussian, Prior
 from duelist.posteriors.slates import SlatePotential, TieModel
-from duelist.preferences.plackett_luce import RankingError, checked_ranking
 from duelist.preferences.ties import BothBad, LearntDavidson, RaoKupper
 from duelist.samplers.adaptation import first_step, whiten
 from duelist.samplers.generic_mala import GenericMALA, GenericMALAState, run_mala
 from duelist.typing import FloatArray, IntArray
 
 FEEDBACK = ("winner", "ranking")
-_OUTCOMES: dict[int, Answer] = {1: (0,), -1: (1,), 0: "tie"}  # of a duel
 # Draws of the posterior for people: so many chains from the normal approximation at the mode, and steps of each before the
 # first draw and between two. Beyond so many answers the approximation itself is drawn from, as FGTS does.
 _CHAINS, _BURN_IN, _THINNING = 32, 15, 3
@@ -160,24 +159,9 @@ class ListwiseFGTS(Policy[ListwiseFGTSState]):
         What was shown may be a pair whatever the number of choices: votes from elsewhere often are.
         """
         finite = require_finite(self, actions)
-        rows = np.stack([shown.first, shown.second], axis=1) if isinstance(shown, Duels) else shown.rows
-        if len(answers) != len(rows):
-            raise RankingError(f"answers must be one per lane ({len(rows)}); got {len(answers)}.")
-        read = [self._read(answer, rows.shape[1]) for answer in answers]
-        orders, placed = np.array([order for order, _ in read]), np.array([n for _, n in read])
-        return state._replace(table=state.table.append(finite, slates_of(finite, rows), orders, placed))
-
-    def _read(self, answer: Answer, size: int) -> tuple[IntArray, int]:
-        """All places of the slate, the ranked ones first, and how many are ranked."""
-        if size == 2 and isinstance(answer, int | np.integer):
-            answer = _OUTCOMES[int(answer)]
-        if isinstance(answer, str):
-            one_of("answer", answer, ("tie",))
-            return np.arange(size), 0
-        ranking = checked_ranking(answer, size)
-        if self.feedback == "winner":
-            ranking = ranking[:1]
-        return np.concatenate([ranking, np.setdiff1d(np.arange(size), ranking)]), len(ranking)
+        slates = shown_slates(finite, shown)
+        orders, placed = read_answers(answers, slates.rows.shape, most=1 if self.feedback == "winner" else None)
+        return state._replace(table=state.table.append(finite, slates, orders, placed))
 
     def drawn_utilities(self, state: ListwiseFGTSState, features: FloatArray) -> FloatArray:
         """Utilities under theta_1 ... theta_q."""
