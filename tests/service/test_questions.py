@@ -225,3 +225,28 @@ def test_a_bad_line_of_an_upload_is_named_and_nothing_is_added(service: Running)
     assert answer.status_code == 422
     assert "line 2 of the file: answers" in answer.json()["detail"]
     assert service.admin.get(f"/api/v1/arenas/{arena}").json()["prompts"] == 0
+
+
+def test_slates_take_prompts_and_contents_too() -> None:
+    stage = Stage(items=5, policy={"kind": "ListwiseFGTS", "choices": 3}, undo_ms=0)
+    stage.commit(AddPrompts("arena", "a", rows(2, "i0", "i1", "i2", "i3")))
+    for _ in range(4):
+        decision = stage.ask(voter="ann")
+        slate = stage.arena.learner.slates[decision.number].items
+        assert set(slate) < {0, 1, 2, 3}
+        stage.tell_ranking(decision, [f"i{slate[1]}"])
+    decision = stage.ask(context=saying("i1", "i2", "i4", prompt=CHAT))
+    assert set(stage.arena.contexts[decision.number].contents) == {1, 2, 4}
+    assert stage.arena.prompts.answered() == [2, 2]
+    check_replay(stage)
+
+
+def test_features_and_contents_may_come_together() -> None:
+    stage = Stage(items=3, features="request", dim=1, undo_ms=0)
+    features = {"i0": [1.0], "i2": [0.5]}
+    decision = stage.ask(features=features, context=saying("i0", "i2"), voter="ann")
+    assert set(stage.arena.contexts[decision.number].contents) == {0, 2}
+    stage.tell(decision, "left")
+    with pytest.raises(RefusedError, match="features of its candidates"):
+        stage.ask(features=features, context=saying("i0", "i1"))
+    check_replay(stage)
