@@ -17,7 +17,7 @@ import numpy as np
 from duelist.datasets import Comparisons, fit_votes
 from duelist.typing import FloatArray
 
-SIZES = np.unique(np.geomspace(200, 3000, 10).astype(int))
+SIZES = np.unique(np.geomspace(200, 3000, 6).astype(int))
 
 
 def losses(seed: int, share: float, items: int, spread: float, each: int) -> FloatArray:
@@ -57,14 +57,18 @@ def votes_saved(curves: FloatArray) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--instances", type=int, default=200)
-    parser.add_argument("--items", type=int, default=10)
-    parser.add_argument("--spread", type=float, default=2.0)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--items", type=int, default=30)
+    parser.add_argument("--spread", type=float, default=3.0, help="standard deviation of utilities, in log-odds")
     parser.add_argument("--each", type=int, default=50, help="votes per voter in the longest run")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     for share in (0.2, 0.0):
         every = np.stack(
-            [losses(seed, share, options.items, options.spread, options.each) for seed in range(options.instances)]
+            [
+                losses(seed, share, options.items, options.spread, options.each)
+                for seed in range(options.first_seed, options.first_seed + options.instances)
+            ]
         )
         again = [votes_saved(every[rng.integers(len(every), size=len(every))].mean(axis=0)) for _ in range(500)]
         low, high = np.quantile(again, [0.025, 0.975])

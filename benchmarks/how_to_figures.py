@@ -150,12 +150,32 @@ def draw_trust_voters(page: dict[str, Any]) -> Any:
     return figure
 
 
+def draw_rank_models(page: dict[str, Any]) -> Any:
+    """Utilities with intervals: without and with style control, and in both categories."""
+    figure = new_figure(7.2, 3.2)
+    panels = figure.subplots(1, 2, sharey=True)
+    whole = {"votes as they are": page["fit"].utilities, "at equal length": page["controlled"].utilities}
+    apart = {"prose": page["prose"], "code": page["code"]}
+    order = np.argsort(page["controlled"].utilities.mean)
+    for axes, fits in zip(panels, (whole, apart), strict=True):
+        for shift, colour, (label, found) in zip((0.12, -0.12), (ORANGE, BLUE), fits.items(), strict=True):
+            middle = found.mean[order]
+            ends = [middle - found.low[order], found.high[order] - middle]
+            axes.errorbar(middle, np.arange(len(order)) + shift, xerr=ends, fmt="o", color=colour, capsize=3, label=label)
+        axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
+        axes.set_xlabel("utility, log-odds")
+        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+    panels[0].set_yticks(np.arange(len(order)), [page["fit"].utilities.names[row] for row in order])
+    return figure
+
+
 FIGURES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "route-prompts": draw_route_prompts,
     "headlines": draw_headlines,
     "widget": draw_widget,
     "k-arms": draw_k_arms,
     "trust-voters": draw_trust_voters,
+    "rank-models": draw_rank_models,
 }
 
 

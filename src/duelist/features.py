@@ -25,6 +25,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from duelist.actions.blocks import BlockActions
 from duelist.core.checks import finite_array, finite_number, one_of, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.stored_names import stored
@@ -78,6 +79,20 @@ def one_block_per_arm(context: npt.ArrayLike, n_arms: int) -> FloatArray:
     """
     whole_number("n_arms", n_arms, at_least=2)
     return _outer_by_arm(_context(context), np.eye(n_arms)) + 0.0  # so that no zero is -0.0, which would be kept as a number
+
+
+def blocks(context: npt.ArrayLike, n_arms: int) -> BlockActions:
+    """`one_block_per_arm` without its zeros, for an agent: an action set that keeps the context alone.
+
+    `choose`, `predict`, `rank` and `best` of an agent take it, a journal writes the context, and what is learnt is the same.
+
+    Example:
+        >>> import duelist
+        >>> agent = duelist.Agent(duelist.FGTS(), dim=24, seed=0)
+        >>> duel = agent.choose(blocks([0.5, 1.0], n_arms=12))
+        >>> agent.learn(duel, winner="left")
+    """
+    return BlockActions(context, n_arms)
 
 
 def from_function(

@@ -11,7 +11,7 @@ import pytest
 from duelist.actions.finite import FiniteActions
 from duelist.core.arrays import GradualGrowth
 from duelist.core.errors import SavedStateError
-from duelist.core.serialize import Pieces, from_bytes, pack_piece, to_bytes
+from duelist.core.serialize import Pieces, from_bytes, pack_piece_in_steps, run_through, to_bytes
 from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.journal.memory import MemoryJournal
@@ -19,6 +19,7 @@ from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent
 from duelist.policies.algorithms.confidence.colstim import CoLSTIM
 from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.typing import FloatArray
 from tests.support.agents import bytes_of
 
 
@@ -47,7 +48,68 @@ def test_when_a_long_array_is_full_hardly_anything_is_left_to_move() -> None:
     for used in range(2**15):
         array = growth.make_room(array, used, 16)
         array[used] = used
-    assert growth._moved > 2**15 - 64
+    assert growth._moved[0] > 2**15 - 64
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0, 3), 0), ((1, 50, 0), 2)])
+def test_no_append_moves_more_than_a_few_elements_nor_takes_more_than_a_few_pages(
+    shape: tuple[int, ...], axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growth, array, moved = GradualGrowth(axis), np.zeros(shape), [0]
+    move = GradualGrowth._move
+
+    def count(self: GradualGrowth, array: FloatArray, turn: int, stop: int) -> None:
+        rows = 3 if axis == 0 else len(range(turn, 50, 16))
+        moved[0] += rows * (stop - self._moved[turn])
+        move(self, array, turn, stop)
+
+    monkeypatch.setattr(GradualGrowth, "_move", count)
+    most = 0
+    for used in range(2**13 + 1):
+        moved[0] = 0
+        array = growth.make_room(array, used, 16)
+        array[used if axis == 0 else (..., used)] = used
+        if used > 1024:
+            most = max(most, moved[0])
+    assert most <= 2 * 17 * array.size // array.shape[axis]
+    # Of 50 rows each has its next page before the first element gets there.
+    touched: list[int] = []
+    monkeypatch.setattr(GradualGrowth, "_rows", lambda _, array: Touched(array.reshape(-1, array.shape[-1]), touched))
+    for used in range(2**13 + 1, 2**13 + 600):
+        before = len(touched)
+        array = growth.make_room(array, used, 16)
+        assert len(touched) - before <= 1
+    assert axis == 0 or sorted(touched[:50]) == [*range(50)]
+
+
+class Touched:
+    """Rows that remember which of them were written to."""
+
+    def __init__(self, rows: FloatArray, touched: list[int]) -> None:
+        self.rows, self.shape, self.touched = rows, rows.shape, touched
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __setitem__(self, place: tuple[slice, int], value: float) -> None:
+        self.touched.extend(range(len(self.rows))[place[0]])
+        self.rows[place] = value
+
+
+def test_an_element_that_changes_while_the_array_is_moved_is_moved_as_it_is() -> None:
+    growth, array, expected = GradualGrowth(1), np.zeros((1, 0)), []
+    rng = np.random.default_rng(1)
+    for used in range(5000):
+        array = growth.make_room(array, used, 16)
+        array[0, used] = used
+        expected.append(float(used))
+        one = int(rng.integers(used + 1))
+        array[0, one] = expected[one] = -float(one)
+        growth.changed(array, one)
+        if used == 1000:
+            array, expected = 0.5 * array, [0.5 * number for number in expected]
+            growth.changed_all()
+    np.testing.assert_array_equal(array[0, :5000], expected)
 
 
 def history_of(rounds: int, **settings: Any) -> History:
@@ -73,7 +135,7 @@ def test_a_history_in_pieces_is_the_history_and_only_new_blocks_are_written(sett
         data = to_bytes({"history": history}, pieces)
         assert not pieces.new.keys() & stored.keys()
         written.append(len(pieces.new))
-        stored.update({name: pack_piece(rows) for name, rows in pieces.new.items()})
+        stored.update({name: run_through(pack_piece_in_steps(rows)) for name, rows in pieces.new.items()})
         again = from_bytes(data, stored.get)["history"]
         assert to_bytes(again) == to_bytes(history)
         assert to_bytes(again.append(*_one_more(3))) == to_bytes(history.append(*_one_more(3)))

@@ -1,5 +1,6 @@
 from duelist.actions.ball import BallActions as BallActions
 from duelist.actions.ball import SphereActions as SphereActions
+from duelist.actions.blocks import BlockActions as BlockActions
 from duelist.actions.box import BoxActions as BoxActions
 from duelist.actions.custom import CustomActions as CustomActions
 from duelist.actions.ellipsoid import EllipsoidActions as EllipsoidActions

@@ -65,7 +65,7 @@ def digest_of(features: FloatArray) -> bytes:
     return fingerprint.digest()
 
 
-def _arms_last(features: FloatArray) -> FloatArray:
+def arms_last(features: FloatArray) -> FloatArray:
     """Features (lanes, n_arms, dim) as (lanes, dim, n_arms); part by part where they do not fit the processor's cache."""
     if features.size < _LARGE_SET:
         return features.transpose(0, 2, 1).copy()
@@ -112,7 +112,7 @@ class FiniteActions:
         # Copies: the caller may fill its array again for the next round.
         self.features = array.reshape(-1, *array.shape[-2:]).copy()
         # (lanes, dim, n_arms): with arms last, utilities of all arms are vector operations whatever the dimension.
-        self.columns = _arms_last(self.features)
+        self.columns = arms_last(self.features)
         self.features.setflags(write=False)
         self.lanes, self.n_arms, self.dim = self.features.shape
 
@@ -146,17 +146,29 @@ class FiniteActions:
 
     def best(self, theta: FloatArray) -> Best:
         """Maximise <theta, phi> over the arms, for theta of shape (lanes, draws, dim)."""
-        if theta.ndim != 3 or theta.shape[::2] != (self.lanes, self.dim):
-            raise InvalidInputError(
-                f"theta must be ({self.lanes}, draws, {self.dim}), as these arms have {self.lanes} lane(s) of dimension "
-                f"{self.dim}; got {theta.shape}. Offer arms of the dimension that the policy was started with."
-            )
+        self._check_theta(theta)
         lanes, draws, _ = theta.shape
         value = np.empty((lanes, draws))
         row = np.empty((lanes, draws), dtype=np.int64)
         features = np.empty((lanes, draws, self.dim))
         finite_best(self.columns, theta, value, row, features)
         return Best(value, row, features)
+
+    def _check_theta(self, theta: FloatArray) -> None:
+        if theta.ndim != 3 or theta.shape[::2] != (self.lanes, self.dim):
+            raise InvalidInputError(
+                f"theta must be ({self.lanes}, draws, {self.dim}), as these arms have {self.lanes} lane(s) of dimension "
+                f"{self.dim}; got {theta.shape}. Offer arms of the dimension that the policy was started with."
+            )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the features take."""
+        return self.features.nbytes
+
+    def arms_at(self, rows: IntArray) -> FloatArray:
+        """Features (lanes, n, dim) of the arms of these rows (lanes, n)."""
+        return self.features[np.arange(self.lanes)[:, None], rows]
 
     def contains(self, features: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which of the points (lanes, n, dim) are arms, up to rounding: (lanes, n)."""

@@ -13,6 +13,7 @@ import click
 
 from duelist.core.errors import InvalidInputError
 from duelist.journal.base import COMPACTED, Record
+from duelist.journal.chunks import snapshot_size
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.agent import Agent, SlateAgent
 from duelist.live.live_agent import LiveAgent
@@ -38,13 +39,14 @@ def info(path: Path) -> None:
             kinds[last.kind] += 1
             last_vote = last if last.kind == "told" else last_vote
         snapshot = log.latest_snapshot()
+        size = 0.0 if snapshot is None else snapshot_size(snapshot.data) / 2**20
         said = first.body
         lines = {
             "agent": f"{said['policy_name']}, dim {said['dim']}, seed {said['seed']}, of duelist {said['version']}",
             "size": f"{_size(path) / 2**20:.1f} MB",
             "events": ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()),
             "last event": str(last.position),
-            "snapshot": "none" if snapshot is None else f"at event {snapshot.position}, {len(snapshot.data) / 2**20:.1f} MB",
+            "snapshot": "none" if snapshot is None else f"at event {snapshot.position}, {size:.1f} MB",
             "last vote": "none since the journal was compacted" if kinds[COMPACTED] else "none",
         }
         if last_vote is not None:

@@ -10,6 +10,7 @@ import click
 from duelist.core.errors import SavedStateError
 from duelist.journal.address import open_store
 from duelist.journal.base import COMPACTED, JournalDamagedError
+from duelist.journal.chunks import snapshot_size
 from duelist.journal.writer import Store, checked
 
 EXIT_DAMAGED = 1
@@ -48,7 +49,7 @@ def verify(ctx: click.Context, data: str, replay: bool) -> None:
             )
             ctx.exit(EXIT_DAMAGED)
         else:
-            click.echo(f"snapshot: at event {snapshot.position}, {len(snapshot.data) / 2**20:.1f} MB")
+            click.echo(f"snapshot: at event {snapshot.position}, {snapshot_size(snapshot.data) / 2**20:.1f} MB")
         if replay and not is_agent and snapshot is not None and not _adds_up(store, snapshot.position):
             click.echo(
                 "Damaged: the snapshot is not what the events add up to. The events count: delete the snapshot, and the next "

@@ -28,7 +28,7 @@ STRUCTURE = "structure"
 _FORMAT = 2  # 1, of version 0.1.0, named classes by their modules
 _READABLE = (1, 2)
 _BLOCK = 256  # rows of a piece
-_STEP = 2**17  # bytes of arrays that are packed in one step
+_STEP = 2**16  # bytes of arrays that are packed in one step
 _SAMPLE = 1024  # numbers that are looked at to tell whether an array is worth compressing
 _BROKEN = (AttributeError, EOFError, ImportError, IndexError, KeyError, OSError, TypeError, ValueError)
 
@@ -83,7 +83,7 @@ class Pieces:
         saved: names of the pieces that are there already.
 
     Attributes:
-        new: the rows of the pieces that are not, by name; `pack_piece` makes bytes of them.
+        new: the rows of the pieces that are not, by name; `pack_piece_in_steps` makes bytes of them.
     """
 
     def __init__(self, prefix: str, saved: Collection[str]) -> None:
@@ -112,7 +112,7 @@ def to_bytes(value: Any, pieces: Pieces | None = None) -> bytes:
 
 
 def pack_in_steps(arrays: Arrays) -> Generator[None, None, bytes]:
-    """The archive of `to_bytes`, in steps of a millisecond or so. The arrays must not change meanwhile."""
+    """The archive of `to_bytes`, in steps of half a millisecond or so. The arrays must not change meanwhile."""
     buffer, in_this_step = io.BytesIO(), 0
     with zipfile.ZipFile(buffer, "w", compresslevel=1) as archive:
         for name, array in arrays.items():
@@ -130,10 +130,16 @@ def pack_in_steps(arrays: Arrays) -> Generator[None, None, bytes]:
     return buffer.getvalue()
 
 
-def pack_piece(rows: npt.NDArray[Any]) -> bytes:
-    """The bytes of a piece."""
-    content = rows.tobytes()
-    packed = zlib.compress(content, 1) if _has_few_values(rows) else content
+def pack_piece_in_steps(rows: npt.NDArray[Any]) -> Generator[None, None, bytes]:
+    """The bytes of a piece, in steps of half a millisecond or so."""
+    content = packed = rows.tobytes()
+    if _has_few_values(rows):
+        compress, parts = zlib.compressobj(1), []
+        for begin in range(0, len(content), _STEP):
+            if begin:
+                yield
+            parts.append(compress.compress(content[begin : begin + _STEP]))
+        packed = b"".join([*parts, compress.flush()])
     packed = packed if len(packed) < len(content) else content  # what is as long as the rows is the rows
     return zlib.crc32(packed).to_bytes(4, "little") + packed
 

@@ -126,7 +126,7 @@ class OfferedSets:
             self.middles = self._growth.make_room(self.middles, round_, 64)
             self.middles[round_] = middle
             if isinstance(actions, FiniteActions):
-                self.sample.offer(actions.columns, middle)
+                self.sample.offer(actions.columns if self.sample.wants() else None, middle)
 
     def count(self, slot: int, features: FloatArray, radius: float) -> None:
         """Count the set of a round; `radius` is that of a ball, 0 for other sets."""

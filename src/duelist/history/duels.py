@@ -36,7 +36,7 @@ def duels_between(actions: FiniteActions, first: IntArray, second: IntArray, not
     """Pair up rows of a finite action set."""
     rows = np.empty((actions.lanes, 2), dtype=np.int64)
     rows[:, 0], rows[:, 1] = first, second
-    return Duels(first, second, actions.features[np.arange(actions.lanes)[:, None], rows], note)
+    return Duels(first, second, actions.arms_at(rows), note)
 
 
 _OUTCOMES = frozenset((1, -1, 0))

@@ -19,6 +19,7 @@ from duelist.kernels.history import CountedContrasts, RoundOfDuels, append_round
 from duelist.typing import FloatArray, Int32Array, IntArray
 
 _FIRST_TABLE = 16
+_AXES = {"keys": 1, "contrasts": 2, "totals": 1, "losses": 1}  # which grow, and along which axis
 
 
 class ContrastCounts:
@@ -40,9 +41,8 @@ class ContrastCounts:
             n_rows=np.zeros(groups, dtype=np.int64),
         )
         self._most_rows = 0  # an upper bound of n_rows.max() that needs no pass over the lanes
-        # In a lane alone a contrast is final once it has a row; of several lanes some may be behind.
-        self._growth = GradualGrowth(axis=2) if groups == 1 else None
-        self._growth_of_keys = GradualGrowth(axis=1)
+        # In a lane alone a contrast is final once it has a row, and a duel changes one count; of several lanes some are behind.
+        self._growing = {name: GradualGrowth(axis=axis) for name, axis in _AXES.items()} if groups == 1 else {}
         self._longer_table: Int32Array | None = None
         self._indexed = np.zeros(groups, dtype=np.int64)  # rows that the longer table has
 
@@ -50,6 +50,9 @@ class ContrastCounts:
         """Count one duel per lane; `adversary` (lanes, 2, dim) and `rows` (lanes,) as in `append_round`."""
         self._make_room()
         append_round(duels, self.counted, self.n_layers, adversary, rows)
+        if self._growing and rows[0] >= 0:
+            self._growing["totals"].changed(self.counted.totals, int(rows[0]))
+            self._growing["losses"].changed(self.counted.losses, int(rows[0]))
 
     def take(self, counted: CountedContrasts) -> None:
         """Go on from these counts, whose table is empty and has twice as many places as there is room for contrasts."""
@@ -60,34 +63,36 @@ class ContrastCounts:
         """Multiply everything counted so far, for a history that forgets."""
         fade(self.counted.totals.reshape(-1), factor)
         fade(self.counted.losses.reshape(-1), factor)
+        if self._growing:
+            self._growing["totals"].changed_all()
+            self._growing["losses"].changed_all()
 
     def _make_room(self) -> None:
         old = self.counted
         capacity = old.totals.shape[1]
-        if self._growth is not None:
+        if self._growing:
             self._most_rows = int(old.n_rows[0])
         elif self._most_rows == capacity:
             self._most_rows = int(old.n_rows.max())
         if self._most_rows < capacity < GRADUAL:
             self._most_rows += 1
             return
-        contrasts = old.contrasts if self._growth is None else self._growth.make_room(old.contrasts, self._most_rows, 16)
-        keys = old.keys if self._growth is None else self._growth_of_keys.make_room(old.keys, self._most_rows, 16)
-        if self._most_rows == capacity:
-            size = next_capacity(capacity, 16)
+        full = self._most_rows == capacity
+        if self._growing:
             self.counted = old._replace(
-                keys=enlarge(old.keys, 1, size) if self._growth is None else keys,
-                contrasts=enlarge(contrasts, 2, size) if self._growth is None else contrasts,
-                totals=enlarge(old.totals, 1, size),
-                losses=enlarge(old.losses, 1, size),
+                **{name: growth.make_room(getattr(old, name), self._most_rows, 16) for name, growth in self._growing.items()}
             )
-            if 2 * size > old.table.shape[1]:
-                self._index_rows(old.n_rows, 2 * size)
-                assert self._longer_table is not None
-                self.counted = self.counted._replace(table=self._longer_table)
-                self._longer_table, self._indexed = None, np.zeros_like(old.n_rows)
-        elif self._growth is not None and 16 * self._most_rows >= 15 * capacity and self._most_rows % 16 == 0:
-            self._index_rows(np.minimum(self._indexed + 272, old.n_rows), 4 * capacity)  # at the pace of `GradualGrowth`
+        elif full:
+            size = next_capacity(capacity, 16)
+            self.counted = old._replace(**{name: enlarge(getattr(old, name), axis, size) for name, axis in _AXES.items()})
+        size = self.counted.totals.shape[1]
+        if full and 2 * size > old.table.shape[1]:
+            self._index_rows(old.n_rows, 2 * size)
+            assert self._longer_table is not None
+            self.counted = self.counted._replace(table=self._longer_table)
+            self._longer_table, self._indexed = None, np.zeros_like(old.n_rows)
+        elif self._growing and not full and 16 * self._most_rows >= 15 * capacity:
+            self._index_rows(np.minimum(self._indexed + 17, old.n_rows), 4 * capacity)  # at the pace of `GradualGrowth`
         self._most_rows += 1
 
     def _index_rows(self, end: IntArray, size: int) -> None:

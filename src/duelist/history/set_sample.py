@@ -76,13 +76,13 @@ class SetSample:
         """Whether the next round to be offered is the one chosen from its block."""
         return chosen_from(self.offered // self.stride, self.stride) == self.offered
 
-    def offer(self, columns: FloatArray, middle: FloatArray) -> None:
-        """One more round with arms `columns` (lanes, dim, n_arms) and b_i `middle` (lanes, dim)."""
+    def offer(self, columns: FloatArray | None, middle: FloatArray) -> None:
+        """One more round with arms `columns` (lanes, dim, n_arms), None unless wanted, and b_i `middle` (lanes, dim)."""
         if self.wants():
             if self.count == self.size:
                 self._merge()
             # Merging may leave this round to the other half of its new block.
-            if self.wants():
+            if columns is not None and self.wants():
                 self._insert(columns, middle)
         self.total += middle
         self.offered += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from duelist.journal.base import COMPACTED, Snapshot
+from duelist.journal.chunks import PREFIX, first_chunk
 from duelist.journal.writer import GroupedJournal, Row, Saved
 
 
@@ -33,6 +34,10 @@ class MemoryStore:
                 self._snapshot = None
         self._snapshot = saved.snapshot or self._snapshot
         self._pieces.update(saved.pieces)
+        if saved.snapshot is not None:
+            oldest = first_chunk(saved.snapshot.position)
+            for name in [name for name in self._pieces if PREFIX <= name < oldest]:
+                del self._pieces[name]
 
     def piece(self, name: str) -> bytes | None:
         """A piece by its name."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from duelist.journal.base import COMPACTED, JournalDamagedError, JournalError, Snapshot
+from duelist.journal.chunks import DROPPED_AT_ONCE, PREFIX, first_chunk
 from duelist.journal.writer import GroupedJournal, Row, Saved
 
 if TYPE_CHECKING:
@@ -139,7 +140,21 @@ class PostgresStore:
                     "(SELECT position FROM duelist_snapshots WHERE journal = %s ORDER BY position DESC LIMIT %s)",
                     (self._name, self._name, _KEPT_SNAPSHOTS),
                 )
+            if any(name.startswith(PREFIX) for name in saved.pieces):
+                self._drop_stale_chunks(cursor)
             cursor.execute("COMMIT")
+
+    def _drop_stale_chunks(self, cursor: Any) -> None:
+        """Drop some chunks of snapshots older than those that are kept."""
+        cursor.execute("SELECT min(position) FROM duelist_snapshots WHERE journal = %s", (self._name,))
+        oldest = cursor.fetchone()[0]
+        if oldest is not None:
+            # By the order of bytes, whatever the order of letters in the database.
+            cursor.execute(
+                "DELETE FROM duelist_pieces WHERE journal = %s AND name IN (SELECT name FROM duelist_pieces WHERE journal = %s "
+                'AND name LIKE %s AND name COLLATE "C" < %s LIMIT %s)',
+                (self._name, self._name, f"{PREFIX}%", first_chunk(oldest), DROPPED_AT_ONCE),
+            )
 
     def piece(self, name: str) -> bytes | None:
         """A piece by its name."""

@@ -20,6 +20,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 from duelist.core.checks import whole_number
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
 from duelist.journal.base import Event, Journal, JournalError, Record, Result, Turn, check_process
+from duelist.journal.chunks import DumpInSteps, join_chunks, save_in_chunks
 
 State = TypeVar("State")
 Rewritten = TypeVar("Rewritten", covariant=True)
@@ -27,7 +28,6 @@ DecidedOn = TypeVar("DecidedOn", contravariant=True)
 Reply = TypeVar("Reply", covariant=True)
 
 
-DumpInSteps = Generator[Mapping[str, bytes] | None, None, tuple[bytes, Collection[str]]]
 BaseInSteps = Generator[None, None, tuple[dict[str, Any], bytes]]
 
 
@@ -309,8 +309,8 @@ class Replica(Generic[State]):
         if snapshot is not None and snapshot.position <= turn.head:
             # A snapshot is a cache: one that this version cannot read is left alone, and the whole journal replayed instead.
             with contextlib.suppress(SavedStateError):
-                load = self._rewriting
-                state = load.load_from_pieces(snapshot.data, piece) if load else self._fold.load(snapshot.data)
+                load, data = self._rewriting, join_chunks(snapshot.data, snapshot.position, turn.piece)
+                state = load.load_from_pieces(data, piece) if load else self._fold.load(data)
                 position = snapshot.position
         self._state = self._fold.new() if state is None else state
         self._position = self._snapshot_position = position
@@ -370,7 +370,7 @@ class Replica(Generic[State]):
         if self._rewriting is None:
             steps = _dump_at_once(self._fold.dump(self._state))
         elif keep_events:
-            steps = self._rewriting.dump_in_steps(self._state, self._pieces)
+            steps = save_in_chunks(self._rewriting.dump_in_steps(self._state, self._pieces), position)
         else:
             steps = self._rewriting.base_in_steps(self._state, position)
 

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from duelist.journal.base import COMPACTED, JournalDamagedError, JournalError, Snapshot
+from duelist.journal.chunks import DROPPED_AT_ONCE, PREFIX, first_chunk
 from duelist.journal.writer import GroupedJournal, Row, Saved
 
 SCHEMA = 1
 _APPLICATION = 0x6475656C  # "duel": tells a journal from any other SQLite file
 _KEPT_SNAPSHOTS = 2  # the newest, and one more in case it is damaged
 _PATIENCE = 30.0  # seconds to wait for another process
+_CHECKPOINT = 128  # pages of the log that one commit moves into the file; 1000, as SQLite would, take 10 ms
 _PAGE = 512  # rows read at a time, so that a long log is never in memory as a whole
 _TABLES = """
 CREATE TABLE events (
@@ -65,6 +67,7 @@ class SQLiteStore:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
         connection.execute("PRAGMA fullfsync = ON")  # where the system has it, an ordinary sync may stop at the drive's cache
         return connection
 
@@ -141,7 +144,17 @@ class SQLiteStore:
             self._writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", values)
             kept = "SELECT position FROM snapshots ORDER BY position DESC LIMIT ?"
             self._writer.execute(f"DELETE FROM snapshots WHERE position NOT IN ({kept})", (_KEPT_SNAPSHOTS,))
+        if saved.pieces:
+            self._drop_stale_chunks()
         self._writer.execute("COMMIT")
+
+    def _drop_stale_chunks(self) -> None:
+        """Drop some chunks of snapshots older than those that are kept."""
+        oldest = self._writer.execute("SELECT min(position) FROM snapshots").fetchone()[0]
+        if oldest is not None:
+            stale = "SELECT name FROM pieces WHERE name >= ? AND name < ? LIMIT ?"
+            limits = (PREFIX, first_chunk(oldest), DROPPED_AT_ONCE)
+            self._writer.execute(f"DELETE FROM pieces WHERE name IN ({stale})", limits)
 
     def piece(self, name: str) -> bytes | None:
         """A piece by its name."""

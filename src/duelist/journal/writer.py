@@ -7,6 +7,7 @@ number of events per second.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -32,6 +33,7 @@ from duelist.journal.base import (
 )
 
 _LARGEST_GROUP = 512
+_BETWEEN_STEPS = 0.002  # seconds in which the next caller may come
 _json_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
@@ -256,7 +258,7 @@ class GroupedJournal:
     def _write(self) -> None:
         last = False
         while not last or self._steps:
-            group = [] if self._steps else [self._jobs.get()]
+            group = self._wait(last=last)
             while len(group) < _LARGEST_GROUP and not self._jobs.empty():
                 group.append(self._jobs.get())
             last = last or None in group
@@ -271,6 +273,14 @@ class GroupedJournal:
                 self._erase(job.future)
             if self._steps:
                 self._make_step(self._steps.popleft())
+
+    def _wait(self, *, last: bool) -> list[_Job | None]:
+        """The next job, if there is one before the next step; a caller who asks again at once has a turn between two steps."""
+        if not self._steps:
+            return [self._jobs.get()]
+        with contextlib.suppress(queue.Empty):
+            return [self._jobs.get(timeout=0.0 if last else _BETWEEN_STEPS)]
+        return []
 
     def _make_step(self, step: Callable[[Turn], bool]) -> None:
         """One step, in a commit of its own: what it writes cannot fail the votes of others."""

@@ -191,6 +191,45 @@ def finite_best(columns: FloatArray, theta: FloatArray, value: FloatArray, row: 
 
 
 @entry
+def block_best(context: FloatArray, theta: FloatArray, n_arms: int, value: FloatArray, row: IntArray) -> None:
+    """Fill value and row of the best arm for theta (lanes, draws, dim), block k of it with the context (lanes, n)."""
+    lanes, draws, _ = theta.shape
+    n = context.shape[1]
+    utilities = np.empty(n_arms)
+    for lane in range(lanes):
+        for draw in range(draws):
+            for k in range(n_arms):
+                utilities[k] = 0.0
+                for i in range(n):
+                    utilities[k] += context[lane, i] * theta[lane, draw, k * n + i]
+            winner = first_maximum(utilities)
+            row[lane, draw] = winner
+            value[lane, draw] = utilities[winner]
+
+
+@inner
+def _mix(print_: np.uint64, bits: np.uint64) -> np.uint64:
+    """The finaliser of splitmix64: every input bit reaches every output bit."""
+    mixed = (print_ ^ bits) + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@entry
+def fingerprint_blocks(prints: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64]) -> None:
+    """What `fingerprint_arms` gives for arms (lanes, n_arms) that have bits (lanes, n) in a block of their own and zeros."""
+    lanes, n_arms = prints.shape
+    n = bits.shape[1]
+    for lane in range(lanes):
+        for k in range(n_arms):
+            prints[lane, k] = np.uint64(n_arms * n)
+        for j in range(n_arms * n):
+            for k in range(n_arms):
+                prints[lane, k] = _mix(prints[lane, k], bits[lane, j % n] if j // n == k else np.uint64(0))
+
+
+@entry
 def fingerprint_arms(prints: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64]) -> None:
     """Mix the bits (lanes, dim, n_arms) of every arm's features into one number, prints (lanes, n_arms)."""
     lanes, dim, n_arms = bits.shape
@@ -199,11 +238,7 @@ def fingerprint_arms(prints: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64
             prints[lane, k] = np.uint64(dim)
         for i in range(dim):
             for k in range(n_arms):
-                # The finaliser of splitmix64: every input bit reaches every output bit.
-                mixed = (prints[lane, k] ^ bits[lane, i, k]) + np.uint64(0x9E3779B97F4A7C15)
-                mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-                mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                prints[lane, k] = mixed ^ (mixed >> np.uint64(31))
+                prints[lane, k] = _mix(prints[lane, k], bits[lane, i, k])
 
 
 @inner

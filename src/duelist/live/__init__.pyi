@@ -3,6 +3,7 @@ from duelist.live.agent import SlateAgent as SlateAgent
 from duelist.live.beliefs import Prediction as Prediction
 from duelist.live.beliefs import Preference as Preference
 from duelist.live.beliefs import Ranking as Ranking
+from duelist.live.crowd import Voters as Voters
 from duelist.live.duel import Duel as Duel
 from duelist.live.duel_log import DuelLog as DuelLog
 from duelist.live.guardrails import Guardrails as Guardrails

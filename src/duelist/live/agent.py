@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, Self, cast
 
 import numpy.typing as npt
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.checks import finite_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
@@ -16,6 +16,7 @@ from duelist.live.agent_log import Ask, ChangePolicy, Import, SetCostWeight, Set
 from duelist.live.agent_state import AgentState
 from duelist.live.beliefs import (
     LEVEL,
+    N_DRAWS,
     Draws,
     Prediction,
     Preference,
@@ -33,6 +34,8 @@ from duelist.live.beliefs import (
     votes_of,
     win_probability,
 )
+from duelist.live.crowd import Crowd, Voters
+from duelist.live.crowd_lane import CrowdLane
 from duelist.live.duel import Duel, DuelState, Winner
 from duelist.live.guardrails import Guardrails, check_conditions
 from duelist.live.lane import LiveLane
@@ -41,6 +44,7 @@ from duelist.live.slate import Slate, SlateLane, SlateState, slate_answer
 from duelist.live.votes import check_votes
 from duelist.policies.base import Policy
 from duelist.policies.registry import plays_slates
+from duelist.typing import FloatArray
 
 
 class Agent(LiveAgent[Duels, Duel]):
@@ -68,6 +72,9 @@ class Agent(LiveAgent[Duels, Duel]):
             16 dim + 700 bytes per duel and the action sets that the policy reads. A journal keeps it anyway, except for
             `FGTS(sampler="online")`: there it is compacted where it would get a snapshot, and neither memory nor file grows
             with the votes.
+        reliability: whether voters differ: every vote is then learnt with the slope of its voter, which is estimated again as
+            votes grow, so that voters at random count little and those who mean the opposite count the other way. What is
+            believed takes slopes and side into account. For policies of linear utilities with a normal prior.
         exploration: probability with which any two candidates are shown instead of the policy's, so that every pair has a known
             propensity and `duelist.evaluate_off_policy` can say how another router would have done. May change from one opening
             of a journal to the next: every duel has its own.
@@ -223,7 +230,7 @@ class Agent(LiveAgent[Duels, Duel]):
         with self._lock:
             self._memory.change_policy(policy)
 
-    def predict(self, features: npt.ArrayLike, *, level: float = LEVEL) -> Prediction:
+    def predict(self, features: npt.ArrayLike | FiniteActions, *, level: float = LEVEL) -> Prediction:
         """What is believed of candidates: utility with an interval, probability of being best, expected loss. Nothing is asked.
 
         The posterior is that of all votes learnt, from the policy's prior. It is drawn from anew when votes have grown by a
@@ -246,12 +253,12 @@ class Agent(LiveAgent[Duels, Duel]):
         rows, share = check_rows(features, self.dim), check_level(level)
         return predict_rows(self._draws(), rows, share)
 
-    def rank(self, features: npt.ArrayLike, *, level: float = LEVEL) -> Ranking:
+    def rank(self, features: npt.ArrayLike | FiniteActions, *, level: float = LEVEL) -> Ranking:
         """Candidates (n, dim) from the best on, with an interval for the rank of each."""
         rows, share = check_rows(features, self.dim), check_level(level)
         return rank_rows(self._draws(), rows, share)
 
-    def best(self, features: npt.ArrayLike, *, cost: npt.ArrayLike | None = None) -> int:
+    def best(self, features: npt.ArrayLike | FiniteActions, *, cost: npt.ArrayLike | None = None) -> int:
         """The row of the highest expected utility minus cost; the lowest row of those that tie.
 
         Args:
@@ -270,7 +277,19 @@ class Agent(LiveAgent[Duels, Duel]):
         first, second, share = check_vector("a", a, self.dim), check_vector("b", b, self.dim), check_level(level)
         return win_probability(self._draws(), first, second, share)
 
+    def voters(self, *, level: float = LEVEL) -> Voters:
+        """How reliable each voter is, and what standing on the left adds. For an agent made with `reliability=True`.
+
+        Args:
+            level: probability of the intervals.
+        """
+        share = check_level(level)
+        return self._read(lambda state: _crowd_of(state).votes().believe(share))
+
     def _draws(self) -> Draws:
+        if isinstance(self._state.lane, CrowdLane):
+            rounds = self.rounds
+            return self._beliefs.drawn_by(rounds, self.dim, lambda: self._read(_draw_belief))
         known = self._read(lambda state: running_draws(cast(LiveLane, state.lane), state.rounds))
         if known is not None:
             return known
@@ -301,12 +320,33 @@ class Agent(LiveAgent[Duels, Duel]):
         check_methods(policy, "FGTS()", ("start", "choose", "learn", "report", "pair_probability"))
 
     def _new_state(
-        self, policy: Policy[Any], problem: Problem, seed: int, max_pending: int, keep_votes: bool, exploration: float
+        self,
+        policy: Policy[Any],
+        problem: Problem,
+        seed: int,
+        max_pending: int,
+        keep_votes: bool,
+        exploration: float,
+        reliability: bool,
     ) -> DuelState:
+        if reliability:
+            own = CrowdLane(policy, problem, seed=seed)
+            return DuelState(own, max_pending, keep_votes=keep_votes, exploration=exploration)
         lane = LiveLane(policy, problem, seed=seed, keep_votes=True)
         if not self._keep_votes and policy.running_belief(lane.state) is not None:
             lane.votes = None  # what is believed is in the policy's own Gaussian
         return DuelState(lane, max_pending, keep_votes=keep_votes, exploration=exploration)
+
+
+def _draw_belief(state: AgentState[Duels, Duel]) -> FloatArray:
+    generator = state.lane.streams.generator("belief of a crowd", 0, state.rounds)
+    return _crowd_of(state).draw(N_DRAWS, generator)
+
+
+def _crowd_of(state: AgentState[Duels, Duel]) -> Crowd:
+    if not isinstance(state.lane, CrowdLane):
+        raise InvalidInputError("this agent takes all voters alike. Make it with reliability=True.")
+    return state.lane.crowd
 
 
 class SlateAgent(Agent):
@@ -383,8 +423,17 @@ class SlateAgent(Agent):
             )
 
     def _new_state(
-        self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool, exploration: float
+        self,
+        policy: Any,
+        problem: Problem,
+        seed: int,
+        max_pending: int,
+        keep_votes: bool,
+        exploration: float,
+        reliability: bool,
     ) -> SlateState:
+        if reliability:
+            raise InvalidInputError("reliability=True is for duels; got it for slates. Leave it out.")
         if exploration:
             raise InvalidInputError(f"exploration is for duels; got {exploration!r} for slates. Leave it out.")
         return SlateState(SlateLane(policy, problem, seed=seed), max_pending, keep_votes=keep_votes)

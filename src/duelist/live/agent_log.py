@@ -37,15 +37,17 @@ from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
+from duelist.actions.blocks import BlockActions
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.arrays import NewestWithin
 from duelist.core.errors import DuelistError, InvalidInputError, SavedStateError
-from duelist.core.serialize import Pieces, from_bytes, pack_in_steps, pack_piece, to_arrays, to_bytes
+from duelist.core.serialize import Pieces, from_bytes, pack_in_steps, pack_piece_in_steps, to_arrays, to_bytes
 from duelist.journal.base import COMPACTED, Event, Record
-from duelist.journal.replica import BaseInSteps, DumpInSteps, Fold
+from duelist.journal.chunks import DumpInSteps
+from duelist.journal.replica import BaseInSteps, Fold
 from duelist.live.agent_state import SKIPPED, AgentState, Asked, Shown
 from duelist.live.guardrails import Conditions, Guardrails
-from duelist.live.pending import from_blob, to_blob
+from duelist.live.pending import PACKED_FORMS, from_blob, pack_actions, to_blob, unpack_actions
 from duelist.live.vote_log import Selection
 from duelist.live.votes import Votes
 from duelist.policies.codec import policy_from_mapping, to_mapping
@@ -85,7 +87,7 @@ class LoggedState(Generic[Shown, Asked]):
 
     def offer(self, digest: str, actions: ActionSet) -> None:
         """Remember a set that is in the journal."""
-        self.offered.add(digest, actions, actions.features.nbytes if isinstance(actions, FiniteActions) else 0)
+        self.offered.add(digest, actions, actions.nbytes if isinstance(actions, FiniteActions) else 0)
 
     def remember(self, most_bytes: int | None) -> None:
         """From now on, remember no more than so many bytes of sets."""
@@ -199,7 +201,7 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
 
         def steps() -> DumpInSteps:
             for name, rows in pieces.new.items():
-                yield {name: pack_piece(rows)}
+                yield {name: (yield from pack_piece_in_steps(rows))}
             return (yield from pack_in_steps(arrays)), {*saved, *pieces.new}
 
         return steps()
@@ -273,8 +275,8 @@ class AgentFold(Fold[LoggedState[Shown, Asked]]):
             raise SavedStateError(
                 f"event {record.position} of the journal is {record.kind!r}, which an agent did not write. Use another journal."
             )
-        for name, mine in self._identity.items():
-            theirs = record.body.get(name)
+        for name, mine in {"reliability": False, **self._identity}.items():
+            theirs = record.body.get(name, False if name == "reliability" else None)
             if name == "policy" and (theirs is None or mine is None):
                 continue  # a policy that could not be described: its name must do
             if name in ("policy", "policy_name") and self._policy_changed:
@@ -479,6 +481,8 @@ class Skip(NamedTuple):
 
 def pack_set(actions: ActionSet) -> bytes:
     """A set as bytes; compressed where most of its numbers are zero, as in one block per arm."""
+    if isinstance(actions, BlockActions) and actions.lanes == 1:
+        return pack_actions(actions) or b""
     content = to_bytes(actions)
     sparse = isinstance(actions, FiniteActions) and 2 * np.count_nonzero(actions.features) < actions.features.size
     return zlib.compress(content, 1) if sparse else content
@@ -487,6 +491,8 @@ def pack_set(actions: ActionSet) -> bytes:
 def unpack_set(content: bytes) -> Any:
     """The set whose content an `asked` event holds."""
     # What is not compressed is a zip archive, which begins with "PK" and never with the first byte of zlib.
+    if content[0] in PACKED_FORMS:
+        return unpack_actions(content)
     return from_bytes(content if content.startswith(b"PK") else zlib.decompress(content))
 
 
@@ -513,6 +519,7 @@ def identity_of(agent: AgentState[Any, Any]) -> dict[str, Any]:
         "seed": agent.lane.seed,
         "horizon": problem.horizon,
         "max_pending": agent.max_pending,
+        **({"reliability": True} if agent.lane.tells_voters_apart else {}),
     }
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import AlreadyLearntError, InvalidInputError, NonFiniteError, SavedStateError, UnknownDuelError
 from duelist.live.guardrails import Conditions, Guard
-from duelist.live.lane import FRESH_QUESTIONS, Lane, Proposal
+from duelist.live.lane import FRESH_QUESTIONS, Ballot, Lane, Proposal
 from duelist.live.pending import Parts, load_pending, pair_alone, save_pending, stand_in
 from duelist.live.vote_log import VoteLog
 
@@ -207,7 +207,7 @@ class AgentState(Generic[Shown, Asked]):
         return self.kind.view(number, shown, self.token)
 
     def tell(self, number: int, answer: Answer, voter: str | None = None, time: float | None = None) -> None:
-        """Learn the answer to a pending question; who gave it, and when, matters only for taking it back."""
+        """Learn the answer to a pending question. When it was given matters only for taking it back."""
         self.refuse_ended(number)
         shown, actions = self.pending[number]
         if isinstance(actions, bytes):
@@ -216,10 +216,11 @@ class AgentState(Generic[Shown, Asked]):
                 actions, shown = FiniteActions(parts.features), self.kind.from_parts(pair_alone(parts))
             else:
                 actions = stand_in(parts.features, actions)
-        self.lane.learn(actions, shown, self.kind.for_policy(answer))
-        asker = self._forget_asker(number)
+        by = self.asker(number) if voter is None else voter
+        self.lane.learn(actions, shown, self.kind.for_policy(answer), Ballot(by, number))
+        self._forget_asker(number)
         if self.log is not None:
-            self.log.tell(number, actions, asker if voter is None else voter, time)
+            self.log.tell(number, actions, by, time)
         del self.pending[number]
         self.endings[number] = _ENDINGS.get(answer, RANKED)
         if answer not in _ENDINGS:
@@ -242,9 +243,10 @@ class AgentState(Generic[Shown, Asked]):
         """The voter that a pending question was asked with; None for none."""
         return None if self.guard is None else self.guard.asked_by.get(number)
 
-    def _forget_asker(self, number: int) -> str | None:
-        """Whoever the question was asked with, who is not needed any more."""
-        return None if self.guard is None else self.guard.asked_by.pop(number, None)
+    def _forget_asker(self, number: int) -> None:
+        """The voter that the question was asked with is not needed any more."""
+        if self.guard is not None:
+            self.guard.asked_by.pop(number, None)
 
     def find(self, question: Asked | int) -> tuple[int, tuple[int, ...]]:
         """The number and the rows of a question, if it was asked here."""
@@ -313,6 +315,7 @@ class AgentState(Generic[Shown, Asked]):
         return {
             "state": self.lane.state,
             "votes": self.lane.votes,
+            "voters": self.lane.voters_to_saved(),
             "rounds": self.rounds,
             "endings": np.frombuffer(bytes(self.endings), dtype=np.uint8),
             "rows": np.array(self.rows, dtype=np.int32).reshape(-1, self.kind.choices),
@@ -337,6 +340,7 @@ class AgentState(Generic[Shown, Asked]):
         self.rows = array("i", np.ascontiguousarray(rows, dtype=np.int32).tobytes())
         if self.lane.votes is not None and saved.get("votes") is not None:
             self.lane.votes = saved["votes"]
+        self.lane.restore_voters(saved.get("voters"))
         if self.guard is not None and saved.get("guard") is not None:
             self.guard.restore(saved["guard"])
         self.lane.state, self.rounds, self.endings = saved["state"], saved["rounds"], endings

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from duelist.actions.finite import FiniteActions
 from duelist.core.checks import finite_array, finite_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
@@ -109,15 +110,36 @@ class Beliefs:
             standing: the policy that has learnt them.
             news: how many came or were taken back since the present draws; None for what the numbers of votes say.
         """
-        with self.lock:
-            known = self._by_policy
-            if known is not None and known.theta.shape[1] == standing.dim:
-                age = abs(votes - known.votes) if news is None else news
-                if age <= known.votes // _GROWTH:
-                    return known._replace(age=age)
+
+        def draw() -> FloatArray | None:
             theta = standing.policy.posterior_draws(standing.state, standing.streams, N_DRAWS)
-            self._by_policy = None if theta is None else Draws(theta[0], votes, 0)
-            return self._by_policy
+            return None if theta is None else theta[0]
+
+        with self.lock:
+            return self._drawn_by(draw, votes, standing.dim, news)
+
+    def drawn_by(self, votes: int, dim: int, draw: Callable[[], FloatArray]) -> Draws:
+        """Draws from elsewhere, kept like any others.
+
+        Args:
+            votes: how many were learnt.
+            dim: length of theta.
+            draw: makes new ones, (N_DRAWS, dim).
+        """
+        with self.lock:
+            drawn = self._drawn_by(draw, votes, dim, None)
+            assert drawn is not None  # `draw` makes some
+            return drawn
+
+    def _drawn_by(self, draw: Callable[[], FloatArray | None], votes: int, dim: int, news: int | None) -> Draws | None:
+        known = self._by_policy
+        if known is not None and known.theta.shape[1] == dim:
+            age = abs(votes - known.votes) if news is None else news
+            if age <= known.votes // _GROWTH:
+                return known._replace(age=age)
+        theta = draw()
+        self._by_policy = None if theta is None else Draws(theta, votes, 0)
+        return self._by_policy
 
     def clear(self) -> None:
         """Draw from scratch the next time: what was learnt is no longer what it was."""
@@ -323,9 +345,10 @@ def probability_best(utilities: FloatArray) -> FloatArray:
     return np.asarray((leads / leads.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def check_rows(features: npt.ArrayLike, dim: int) -> FloatArray:
+def check_rows(features: npt.ArrayLike | FiniteActions, dim: int) -> FloatArray:
     """Features (n, dim) of at least one candidate."""
-    rows = finite_array("features", features, "(n, dim)", 2)
+    given = features.features[0] if isinstance(features, FiniteActions) else features
+    rows = finite_array("features", given, "(n, dim)", 2)
     if rows.shape[1] != dim or not len(rows):
         raise InvalidInputError(
             f"features must be (n, {dim}), one row per candidate, n at least 1; got {rows.shape}. This agent compares feature "

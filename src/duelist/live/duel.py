@@ -137,8 +137,8 @@ class DuelKind:
         return replace(question, odds=Propensity(math.nan if known is None else known))
 
     def left_is_first(self, number: int) -> bool:
-        """Which side the first candidate of a duel is on: a coin named by the seed and the number of the duel."""
-        return bool(self.lane.streams.uniforms("side of the screen", number)[0] < 0.5)
+        """Which side the first candidate of a duel is on."""
+        return self.lane.left_is_first(number)
 
     def to_parts(self, shown: Duels) -> Parts:
         """The pair of the one lane."""
@@ -232,7 +232,7 @@ class DuelState(AgentState[Duels, Duel]):
     def forget(self, selection: Selection) -> int:
         """Take votes back and say how many: the state of never having been told, bit for bit. Their duels count as skipped."""
         log, gone = self.kept_log().without(selection)
-        lane = self._fresh_lane(self._live_lane.policy)
+        lane = self._live_lane.fresh(self._live_lane.policy)
         log.play(lane, self)
         self._go_on_with(lane, log)
         for number in gone:
@@ -243,7 +243,7 @@ class DuelState(AgentState[Duels, Duel]):
     def change_policy(self, policy: Policy[Any]) -> None:
         """Go over to another policy, in the state in which it would be had it learnt all votes itself."""
         log = self.kept_log().for_policy(policy.keeps_sets(), policy.follows_sets())
-        lane = self._fresh_lane(policy)
+        lane = self._live_lane.fresh(policy)
         log.play(lane, self)
         self._go_on_with(lane, log)
         self.pending = {
@@ -266,9 +266,6 @@ class DuelState(AgentState[Duels, Duel]):
         lane = self.kind.lane
         assert isinstance(lane, LiveLane)  # __init__ takes no other
         return lane
-
-    def _fresh_lane(self, policy: Policy[Any]) -> LiveLane:
-        return LiveLane(policy, self.lane.problem, seed=self.lane.seed, generation=self.lane.generation, keep_votes=True)
 
     def _go_on_with(self, lane: LiveLane, log: VoteLog) -> None:
         self.kind, self.lane, self.log = DuelKind(lane), lane, log

@@ -63,6 +63,18 @@ class Basis(NamedTuple):
         return duels._replace(first=np.searchsorted(self.rows, duels.first), second=np.searchsorted(self.rows, duels.second))
 
 
+class Ballot(NamedTuple):
+    """Who answered which question.
+
+    Attributes:
+        voter: the name; None where it is not known.
+        number: of the question.
+    """
+
+    voter: str | None
+    number: int
+
+
 class Proposal(NamedTuple, Generic[Shown]):
     """What the policy would show, and the state that it would then be in.
 
@@ -119,6 +131,7 @@ class Lane(Generic[Shown]):
 
     Attributes:
         counts_pending: whether the policy wants to know which questions are open when it chooses.
+        tells_voters_apart: whether it matters who answers.
 
     Args:
         policy: hyper-parameters.
@@ -129,6 +142,7 @@ class Lane(Generic[Shown]):
     """
 
     votes: History | None = None
+    tells_voters_apart = False
 
     def __init__(self, policy: LivePolicy[Shown], problem: Problem, *, seed: int, generation: int = 0) -> None:
         self.policy, self.problem, self.seed, self.generation = policy, problem, seed, generation
@@ -181,15 +195,23 @@ class Lane(Generic[Shown]):
         self.state = proposal.state
         self._proposal = None
 
-    def learn(self, actions: ActionSet, shown: Shown, answers: Any) -> None:
+    def learn(self, actions: ActionSet, shown: Shown, answers: Any, ballot: Ballot | None = None) -> None:  # noqa: ARG002
         """Learn the answer to something that was shown.
 
         Args:
             actions: the set that it was chosen from.
             shown: the pair or the slate.
             answers: one per lane, as the policy takes them.
+            ballot: who answered; read by lanes to which that matters.
         """
         self.state = self.policy.learn(self.state, actions, shown, answers)
+
+    def voters_to_saved(self) -> Any:
+        """What is known of voters, as a value that `duelist.core.serialize` takes; None where nobody asks."""
+        return None
+
+    def restore_voters(self, saved: Any) -> None:
+        """The inverse of `voters_to_saved`."""
 
 
 class LiveLane(Lane[Duels]):
@@ -219,6 +241,14 @@ class LiveLane(Lane[Duels]):
         super().__init__(policy, problem, seed=seed, generation=generation)
         if keep_votes and own_history(self.state) is None and policy.linear_utilities:
             self.votes = History.start(lanes=1, dim=self.dim, discount=policy.forgetting())
+
+    def fresh(self, policy: Policy[Any]) -> LiveLane:
+        """A lane like this one before the first question, which keeps its votes."""
+        return LiveLane(policy, self.problem, seed=self.seed, generation=self.generation, keep_votes=True)
+
+    def left_is_first(self, number: int) -> bool:
+        """Which side the first candidate of a question is on: a coin named by the seed and the number of the question."""
+        return bool(self.streams.uniforms("side of the screen", number)[0] < 0.5)
 
     def propose_distinct(
         self, actions: FiniteActions, pending: Mapping[int, Duels] = NOTHING_PENDING, limits: Limits | None = None
@@ -297,7 +327,13 @@ class LiveLane(Lane[Duels]):
         drawn: FloatArray = self.policy.drawn_utilities(proposal.state, proposal.shown.features)[0]
         return drawn
 
-    def learn(self, actions: ActionSet, shown: Duels, answers: IntArray) -> None:
+    def learn(
+        self,
+        actions: ActionSet,
+        shown: Duels,
+        answers: IntArray,
+        ballot: Ballot | None = None,  # noqa: ARG002 - here all votes are alike
+    ) -> None:
         """Learn who won: answers (1,) of +1 where the first won, -1 where it lost, 0 where they tied."""
         if answers.shape != (1,) or answers[0] not in _OUTCOMES:
             check_outcomes(answers, 1)
@@ -305,8 +341,8 @@ class LiveLane(Lane[Duels]):
         if self.votes is not None:
             self.votes = self.votes.append(actions, shown, answers)
 
-    def learn_many(self, rounds: Sequence[Round]) -> None:
-        """Learn votes that came together."""
+    def learn_many(self, rounds: Sequence[Round], voters: Sequence[str] = ()) -> None:  # noqa: ARG002
+        """Learn votes that came together; of voters, one name per vote or none at all."""
         self.state = self.policy.learn_many(self.state, rounds)
         if self.votes is not None:
             for actions, shown, answers in rounds:

@@ -82,6 +82,7 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
         snapshot_every: int = 1000,
         keep_votes: bool = True,
         exploration: float = 0.0,
+        reliability: bool = False,
     ) -> None:
         self._check_policy(policy)
         whole_number("max_pending", max_pending, at_least=1)
@@ -91,8 +92,10 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
 
         def new_state(another: Any = None) -> AgentState[Shown, Asked]:
             keep = keep_votes and journal is None
-            return self._new_state(another or policy, problem, seed, max_pending, keep, exploration)
+            return self._new_state(another or policy, problem, seed, max_pending, keep, exploration, reliability)
 
+        if reliability and not keep_votes:
+            raise InvalidInputError("reliability=True keeps every vote with its voter; got keep_votes=False. Leave one out.")
         self._keep_votes = keep_votes
         self._lock = threading.RLock()
         self._sets = NewestWithin[bytes, FiniteActions](limit=OFFERED_SETS, most_bytes=SET_MEMORY)
@@ -126,7 +129,14 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
 
     @abstractmethod
     def _new_state(
-        self, policy: Any, problem: Problem, seed: int, max_pending: int, keep_votes: bool, exploration: float
+        self,
+        policy: Any,
+        problem: Problem,
+        seed: int,
+        max_pending: int,
+        keep_votes: bool,
+        exploration: float,
+        reliability: bool,
     ) -> AgentState[Shown, Asked]:
         """The state before the first question."""
 
@@ -248,7 +258,8 @@ class LiveAgent(ABC, Generic[Shown, Asked]):
             _check_as_saved(saved, policy)
         try:
             settings = {name: saved[name] for name in ("dim", "seed", "horizon", "max_pending")}
-            settings["exploration"] = saved.get("exploration", 0.0)  # version 0.1.0 knew none
+            # Version 0.1.0 knew neither.
+            settings |= {"exploration": saved.get("exploration", 0.0), "reliability": saved.get("reliability", False)}
             agent = cls(_saved_policy(saved, cls.__name__) if policy is None else policy, **settings)
             agent._memory.restore(saved["lane"])
             if saved.get("votes") is None or agent._memory.log is None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from duelist.actions.blocks import BlockActions
 from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.errors import SavedStateError
 from duelist.typing import FloatArray, IntArray
@@ -17,6 +18,10 @@ _WORTH_PACKING = 128  # numbers, below which looking for zeros takes longer than
 _NO_NOTE = -1
 _NO_SET = -1
 DIGEST_BYTES = 16
+PACKED_FORMS = range(4)  # the first byte of a packed set
+_DENSE, _SPARSE, _BLOCKS, _CONTEXT = PACKED_FORMS
+_SET = struct.Struct("<Bii")  # form, arms, dim
+_MINUS_ZERO = np.array(-0.0).view(np.uint64)
 _PACKED = struct.Struct("<iii?")  # choices, dim, length of the note, whether zeros are left out
 
 
@@ -49,7 +54,7 @@ def from_blob(rows: list[int], actions: ActionSet, blob: bytes) -> Parts:
         return Parts(np.array(rows), numbers[:size].reshape(len(rows), actions.dim), note)
     if not isinstance(actions, FiniteActions):
         raise SavedStateError(f"rows {rows} were shown, of a set that has none. Restore the journal from a copy.")
-    return Parts(np.array(rows), actions.features[0, rows], note)
+    return Parts(np.array(rows), actions.arms_at(np.array([rows]))[0], note)
 
 
 def pack_features(features: FloatArray) -> tuple[bool, bytes]:
@@ -70,6 +75,41 @@ def unpack_features(data: bytes, shape: tuple[int, ...], sparse: bool, place: in
     mask, numbers = np.frombuffer(data, np.uint8, -(-size // 8), place), np.zeros(size)
     numbers[np.unpackbits(mask, count=size).view(np.bool_)] = np.frombuffer(data, np.float64, -1, place + len(mask))
     return numbers.reshape(shape)
+
+
+def pack_actions(actions: ActionSet) -> bytes | None:
+    """A finite set of one lane in few bytes; None for another kind of set."""
+    if type(actions) is BlockActions:
+        return _SET.pack(_CONTEXT, actions.n_arms, actions.dim) + actions.context.tobytes()
+    if type(actions) is not FiniteActions:
+        return None
+    features = actions.features[0]
+    context = context_of_blocks(features)
+    if context is not None:
+        return _SET.pack(_BLOCKS, *features.shape) + context.tobytes()
+    sparse, content = pack_features(features)
+    return _SET.pack(_SPARSE if sparse else _DENSE, *features.shape) + content
+
+
+def unpack_actions(data: bytes) -> FiniteActions:
+    """The inverse of `pack_actions`."""
+    form, n_arms, dim = _SET.unpack_from(data)
+    if form in (_CONTEXT, _BLOCKS):
+        blocks = BlockActions(np.frombuffer(data, np.float64, dim // n_arms, _SET.size), n_arms)
+        return blocks if form == _CONTEXT else FiniteActions(blocks.features)
+    return FiniteActions(unpack_features(data, (n_arms, dim), form == _SPARSE, _SET.size))
+
+
+def context_of_blocks(features: FloatArray) -> FloatArray | None:
+    """The context (n,) of features (n_arms, n_arms n) that have it in a block of its own for every arm; None for others."""
+    n_arms, dim = features.shape
+    if dim % n_arms or features.size < _WORTH_PACKING:
+        return None
+    bits = np.ascontiguousarray(features).view(np.uint64)  # by bits, so that -0.0 comes back as it was
+    own = bits.reshape(n_arms, n_arms, -1)[np.arange(n_arms), np.arange(n_arms)]
+    if (own != own[0]).any() or np.count_nonzero(bits) != n_arms * np.count_nonzero(own[0]) or (own[0] == _MINUS_ZERO).any():
+        return None
+    return np.asarray(own[0].view(np.float64))
 
 
 def pack_parts(parts: Parts) -> bytes:

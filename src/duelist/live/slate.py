@@ -46,7 +46,11 @@ class SlateLane(Lane[Slates]):
 
     policy: SlatePolicy[Any]
 
-    def learn_many(self, rounds: Sequence[Round]) -> None:
+    def fresh(self, policy: SlatePolicy[Any]) -> SlateLane:
+        """A lane like this one before the first question."""
+        return SlateLane(policy, self.problem, seed=self.seed, generation=self.generation)
+
+    def learn_many(self, rounds: Sequence[Round], voters: Sequence[str] = ()) -> None:  # noqa: ARG002 - here all are alike
         """Learn votes on pairs."""
         self.state = self.policy.learn_many(self.state, rounds)
 
@@ -162,7 +166,7 @@ class SlateState(DuelState):
                 f"its votes into a new agent."
             )
         log = self.kept_log().for_policy(policy.keeps_sets(), policy.follows_sets())
-        lane = self._fresh_lane(policy)
+        lane = self._live_lane.fresh(policy)
         log.play(lane, self)
         self._go_on_with(lane, log)
         self.pending = {number: Pending(shown, self._needed(actions)) for number, (shown, actions) in self.pending.items()}
@@ -170,9 +174,6 @@ class SlateState(DuelState):
     @property
     def _live_lane(self) -> Any:
         return self.kind.lane
-
-    def _fresh_lane(self, policy: Any) -> Any:
-        return SlateLane(policy, self.lane.problem, seed=self.lane.seed, generation=self.lane.generation)
 
     def _go_on_with(self, lane: Any, log: VoteLog) -> None:
         self.kind, self.lane, self.log = SlateKind(lane), lane, log  # type: ignore[assignment]

@@ -7,7 +7,8 @@ has its events for that, and needs no log.
 
 What it costs: for a question both feature vectors, 16 dim bytes, or 8 per number that is not zero where most are, and some 300
 bytes beside; and each distinct set that the policy reads again (`Policy.keeps_sets` for answered questions,
-`Policy.follows_sets` for all) in the same way, 8 dim n_arms bytes at most.
+`Policy.follows_sets` for all) in the same way, 8 dim n_arms bytes at most. Of arms that have one context in a block
+each it is the context.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ import numpy as np
 import numpy.typing as npt
 
 from duelist.actions.finite import ActionSet, FiniteActions
+from duelist.core.arrays import SplitDict
 from duelist.core.errors import InvalidInputError, NonFiniteError
-from duelist.live.lane import LiveLane
+from duelist.live.lane import Ballot, LiveLane
 from duelist.live.pending import (
     DIGEST_BYTES,
     Parts,
     load_pending,
-    pack_features,
+    pack_actions,
     pack_parts,
     pair_alone,
     save_pending,
     stand_in,
-    unpack_features,
+    unpack_actions,
     unpack_parts,
 )
 from duelist.live.votes import Votes, learn_votes
@@ -93,7 +95,9 @@ class _Asks(Mapping[int, _Asked]):
     """Questions by number, in few bytes each."""
 
     def __init__(self) -> None:
-        self._packed: dict[int, bytes] = {}  # with the digest of the set in front, where that is all that is kept of it
+        self._packed = SplitDict[int, bytes](
+            lambda number: number >> 10
+        )  # with the digest of the set in front, where that is all that is kept of it
         self._sets: dict[int, ActionSet] = {}
 
     def __setitem__(self, number: int, asked: _Asked) -> None:
@@ -119,7 +123,7 @@ class _Sets(Mapping[bytes, ActionSet]):
     """Action sets by digest, in few bytes each."""
 
     def __init__(self) -> None:
-        self._packed: dict[bytes, tuple[tuple[int, ...], bool, bytes]] = {}
+        self._packed = SplitDict[bytes, bytes](lambda digest: digest[0])
         self._others: dict[bytes, ActionSet] = {}
 
     def add(self, actions: ActionSet) -> None:
@@ -127,19 +131,17 @@ class _Sets(Mapping[bytes, ActionSet]):
         digest = actions.digest
         if digest in self:
             return
-        if type(actions) is FiniteActions:
-            self._packed[digest] = (actions.features.shape[1:], *pack_features(actions.features))
-        else:
+        packed = pack_actions(actions)
+        if packed is None:
             self._others[digest] = actions
+        else:
+            self._packed[digest] = packed
 
     def __contains__(self, digest: object) -> bool:
         return digest in self._packed or digest in self._others
 
     def __getitem__(self, digest: bytes) -> ActionSet:
-        if digest in self._others:
-            return self._others[digest]
-        shape, sparse, content = self._packed[digest]
-        return FiniteActions(unpack_features(content, shape, sparse))
+        return self._others[digest] if digest in self._others else unpack_actions(self._packed[digest])
 
     def __iter__(self) -> Iterator[bytes]:
         yield from self._packed
@@ -244,7 +246,8 @@ class VoteLog:
             if isinstance(actions, bytes):
                 actions = self.sets.get(actions) or stand_in(parts.features, actions)
             if code % 2:
-                lane.learn(actions, answers.kind.from_parts(parts), answers.outcome_of(code // 2))
+                ballot = Ballot(self.voters.get(code // 2), code // 2)
+                lane.learn(actions, answers.kind.from_parts(parts), answers.outcome_of(code // 2), ballot)
             else:
                 with contextlib.suppress(NonFiniteError):  # as `AgentState.ask_again` does
                     lane.commit(lane.propose(actions))

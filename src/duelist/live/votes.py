@@ -100,7 +100,7 @@ def check_votes(
 
 def learn_votes(lane: LiveLane, votes: Votes) -> None:
     """Learn the votes. Where one cannot be learnt, none is."""
-    lane.learn_many([*_rounds(votes)])
+    lane.learn_many([*_rounds(votes)], np.repeat(votes.voters, votes.repeats).tolist())
 
 
 def _rounds(votes: Votes) -> Iterator[Round]:

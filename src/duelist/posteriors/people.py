@@ -6,8 +6,9 @@ vote of voter v goes to the first candidate with probability
     s(r_v <theta, x> + <beta, b>),   theta_k ~ N(0, c_k^2),   r_v ~ N(1, tau^2).
 
 A slope of 1 is the average voter, 0 one who votes at random, and below 0 one who means the opposite. Coefficients of groups
-have a common standard deviation sigma. Slopes and coefficients are fitted together, by Gauss-Newton steps; tau and sigma are
-those under which the votes are most probable (MacKay's fixed point on the Laplace approximation); the covariance is Laplace's.
+have a common standard deviation sigma. Slopes and coefficients are fitted together, by Newton steps, or Gauss-Newton steps
+where the posterior is not convex; tau and sigma are those under which the votes are most probable (MacKay's fixed point on the
+Laplace approximation); the covariance is Laplace's, with the Gauss-Newton curvature.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array, diags_array
 
 from duelist.core.errors import NotConvergedError
@@ -80,19 +81,27 @@ class PeopleFit(NamedTuple):
 
 
 class _Normal(NamedTuple):
-    """Normal equations at one point: the gradient, and the curvature with the slopes eliminated."""
+    """Normal equations at one point: the gradient, and the Gauss-Newton curvature with the slopes eliminated."""
 
     gradient: FloatArray  # (p,)
     slope_gradient: FloatArray  # (n_voters,)
+    curvature: FloatArray  # (p, p) before that
     factor: Any  # Cholesky factor of the (p, p) Schur complement
     mixed: Sparse  # (n_voters, p)
     slope_curvature: FloatArray  # (n_voters,)
+    bend: Sparse  # (n_voters, p) what the Hessian has beside `mixed`: a slope times a coefficient is not linear
 
     def step(self) -> tuple[FloatArray, FloatArray]:
-        """The Gauss-Newton step of coefficients and slopes."""
-        pulled = self.gradient - self.mixed.T @ (self.slope_gradient / self.slope_curvature)
-        step = -cho_solve(self.factor, pulled)
-        return step, -(self.slope_gradient + self.mixed @ step) / self.slope_curvature
+        """The Newton step of coefficients and slopes; the Gauss-Newton step where the Hessian is not positive definite."""
+        mixed, factor = self.mixed + self.bend, self.factor
+        if mixed.shape[0]:
+            try:
+                factor = cho_factor(self.curvature - _eliminated(mixed, self.slope_curvature), lower=True)
+            except LinAlgError:
+                mixed = self.mixed
+        pulled = self.gradient - mixed.T @ (self.slope_gradient / self.slope_curvature)
+        step = -cho_solve(factor, pulled)
+        return step, -(self.slope_gradient + mixed @ step) / self.slope_curvature
 
     def slope_variances(self, covariance: FloatArray) -> FloatArray:
         """(n_voters,) diagonal of the slopes' block of the inverse."""
@@ -133,7 +142,7 @@ class _Model:
         return loss + 0.5 * float(precision @ theta**2) + 0.5 * slope_precision * float(((slopes - 1.0) ** 2).sum())
 
     def normal(self, theta: FloatArray, slopes: FloatArray, precision: FloatArray, slope_precision: float) -> _Normal:
-        """Gradient and Gauss-Newton curvature."""
+        """Gradient and curvature."""
         logits, judged = self.logits(theta, slopes)
         chance = win_probability(logits)
         residual = self.totals * chance - self.table.wins
@@ -147,12 +156,14 @@ class _Model:
         gradient = np.asarray(rows.T @ residual) + precision * theta
         if not self.has_voters:
             nothing = csr_array((0, self.p))
-            return _Normal(gradient, np.zeros(0), cho_factor(curvature, lower=True), nothing, np.zeros(0))
+            factor = cho_factor(curvature, lower=True)
+            return _Normal(gradient, np.zeros(0), curvature, factor, nothing, np.zeros(0), nothing)
         mixed = csr_array(self.members @ (diags_array(judged) @ weighted))
         slope_curvature = np.asarray(self.members @ (weight * judged**2)) + slope_precision
         slope_gradient = np.asarray(self.members @ (residual * judged)) + slope_precision * (slopes - 1.0)
-        curvature -= (mixed.T @ (diags_array(1.0 / slope_curvature) @ mixed)).toarray()
-        return _Normal(gradient, slope_gradient, cho_factor(curvature, lower=True), mixed, slope_curvature)
+        factor = cho_factor(curvature - _eliminated(mixed, slope_curvature), lower=True)
+        bend = csr_array(self.members @ (diags_array(residual) @ self.judged_rows))
+        return _Normal(gradient, slope_gradient, curvature, factor, mixed, slope_curvature, bend)
 
 
 def fit_people(table: VoteTable) -> PeopleFit:
@@ -241,6 +252,11 @@ def predict_logits(
     mean = np.asarray(rows @ fit.coefficients) + (slopes - 1.0) * quality
     scaled = diags_array(slopes) @ part + (rows - part)
     return mean, np.sqrt(_quadratic(scaled, fit.covariance) + (quality * slope_deviations) ** 2)
+
+
+def _eliminated(mixed: Sparse, slope_curvature: FloatArray) -> FloatArray:
+    """(p, p) what eliminating the slopes takes from the curvature."""
+    return np.asarray((mixed.T @ (diags_array(1.0 / slope_curvature) @ mixed)).toarray())
 
 
 def _quadratic(rows: Sparse, matrix: FloatArray) -> FloatArray:

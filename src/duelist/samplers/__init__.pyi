@@ -11,6 +11,7 @@ from duelist.samplers.diagnostics import Diagnostics as Diagnostics
 from duelist.samplers.diagnostics import PoorSamplingWarning as PoorSamplingWarning
 from duelist.samplers.diagnostics import PosteriorDraws as PosteriorDraws
 from duelist.samplers.diagnostics import diagnose as diagnose
+from duelist.samplers.effects import VoteEffects as VoteEffects
 from duelist.samplers.generic_mala import GenericMALA as GenericMALA
 from duelist.samplers.generic_mala import GenericMALAState as GenericMALAState
 from duelist.samplers.jax_mala import RewardMALA as RewardMALA

@@ -58,7 +58,7 @@ def run_chains(
     missing.
     """
     # Thinning mends slow mixing; it mends neither a biased sampler nor too few draws.
-    helps = sampler.exact and hasattr(sampler, "steps") and chains * draws >= 2 * ESS_LIMIT
+    helps = may_thin(sampler, chains * draws) and hasattr(sampler, "steps")
     thin, first_round = 1, warmup
     with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
         size = potential.lanes
@@ -73,7 +73,7 @@ def run_chains(
             found = diagnose(path, energy, np.concatenate(acceptance))
             if not found.complaints or thin >= max_thin or not helps:
                 return Run(path, energy, found)
-            thin, first_round = min(_next_thin(thin, found), max_thin), first_round + draws
+            thin, first_round = min(next_thin(thin, found), max_thin), first_round + draws
 
 
 def _thin(sampler: Any, thin: int) -> Any:
@@ -81,7 +81,12 @@ def _thin(sampler: Any, thin: int) -> Any:
     return sampler if thin == 1 else replace(sampler, steps=thin * sampler.steps)
 
 
-def _next_thin(thin: int, found: Diagnostics) -> int:
+def may_thin(sampler: Sampler, draws: int) -> bool:
+    """Whether thinning can mend a run of so many draws in all."""
+    return sampler.exact and draws >= 2 * ESS_LIMIT
+
+
+def next_thin(thin: int, found: Diagnostics) -> int:
     """How much to thin next: for twice the effective size that is asked for, and at least twice as much as before."""
     missing = 2.0 * ESS_LIMIT / found.smallest_ess if found.smallest_ess > 0.0 else 2.0
     return math.ceil(thin * max(missing, 2.0))

@@ -105,6 +105,7 @@ class PosteriorDraws:
         sampler: who drew them.
         exact: whether the sampler's draws have the posterior as their limit, and its chains passed the check against descents.
         names: of the coordinates; their numbers where nobody named them.
+        effects: draws of what else moves the votes, where that was asked for: style, position, slopes of voters, their spread.
     """
 
     draws: FloatArray = field(repr=False)
@@ -113,6 +114,7 @@ class PosteriorDraws:
     sampler: str
     exact: bool
     names: tuple[str, ...] = ()
+    effects: PosteriorDraws | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.names:

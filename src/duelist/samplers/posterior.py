@@ -20,12 +20,14 @@ from duelist.posteriors.linear import LinearPotential, finite_tilt, likelihood_f
 from duelist.posteriors.priors import Gaussian, MultivariateNormal, Prior, check_prior
 from duelist.posteriors.table import TablePotential, table_loss
 from duelist.samplers.base import Sampler
-from duelist.samplers.chains import run_chains
+from duelist.samplers.chains import Run, run_chains
 from duelist.samplers.curvature import Curvature, curvature_of_table
 from duelist.samplers.diagnostics import PosteriorDraws, diagnose, warn_if_poor
+from duelist.samplers.effects import VoteEffects, lay_out_effects
 from duelist.samplers.mala import MALA
 from duelist.samplers.peaks import excess_energy
 from duelist.samplers.registry import sampler_named
+from duelist.samplers.voters import RunSettings, sample_with_voters, split_effects, voter_names
 from duelist.typing import FloatArray
 
 _LONG_TABLE = 4_000  # rows times chains from which a step in NumPy is mostly arithmetic
@@ -54,6 +56,7 @@ def sample_posterior(
     prior: Prior | MultivariateNormal = Gaussian(),  # noqa: B008 - frozen
     eta: float = 1.0,
     feel_good: FeelGood | None = None,
+    effects: VoteEffects | None = None,
     sampler: str | Sampler = "mala",
     chains: int = 4,
     draws: int = 1000,
@@ -74,6 +77,8 @@ def sample_posterior(
             an earlier result.
         eta: temper of the likelihood; 1 is Bayes.
         feel_good: the Feel-Good tilt, or None.
+        effects: what else moves the votes: the side, the style of the answers, how reliable each voter is. Their draws are in
+            `effects` of the result. The prior must be normal then, and there can be no tilt.
         sampler: a name (see the registry) or a sampler object. "mala" is exact.
         chains: independent chains, each started from its own draw of a Gaussian at the mode, twice as wide as the posterior.
         draws: kept draws per chain; a sampler takes all its `steps` between two of them.
@@ -104,8 +109,18 @@ def sample_posterior(
     whole_number("warmup", warmup, at_least=0)
     whole_number("max_thin", max_thin, at_least=1)
     engine = sampler_named(sampler) if isinstance(sampler, str) else sampler
+    labels, n_own = _checked_names(names, table.shape[1]), table.shape[1]
+    name = sampler if isinstance(sampler, str) else type(sampler).__name__
+    if effects is not None:
+        if feel_good is not None:
+            raise InvalidInputError("the Feel-Good tilt knows nothing of effects; got both. Leave one of them out.")
+        columns = lay_out_effects(effects, table, prior)
+        table, prior, labels = columns.rows, columns.prior, (*labels, *columns.names)
+        if columns.who is not None:
+            settings = RunSettings(chains, draws, warmup, seed, max_thin)
+            voters = sample_with_voters(columns, effects, (eta * wins, eta * losses), engine, settings)
+            return split_effects(_finish(voters, (*labels, *voter_names(columns, effects)), name, engine), n_own)
     dim, observations = table.shape[1], int((wins + losses).sum())
-    labels = _checked_names(names, dim)
     whitening = None
     if isinstance(prior, MultivariateNormal):
         whitening, prior = _checked_whitening(prior, dim), Gaussian()
@@ -128,11 +143,16 @@ def sample_posterior(
         path = run.draws @ whitening.factor.T
         found = diagnose(path, run.energy, run.diagnostics.acceptance)
         run = run._replace(draws=path, diagnostics=replace(found, nats_above_best=run.diagnostics.nats_above_best))
-    warn_if_poor(run.diagnostics, "Ask for more draws or a longer warm-up, or take another sampler.", stacklevel=2)
-    name = sampler if isinstance(sampler, str) else type(sampler).__name__
+    finished = _finish(run, labels, name, engine)
+    return finished if effects is None else split_effects(finished, n_own)
+
+
+def _finish(run: Run, names: tuple[str, ...], sampler: str, engine: Sampler) -> PosteriorDraws:
+    """The draws of a run, with a warning where they should not be used."""
+    warn_if_poor(run.diagnostics, "Ask for more draws or a longer warm-up, or take another sampler.", stacklevel=3)
     exact = engine.exact and run.diagnostics.converged
     return PosteriorDraws(
-        draws=run.draws, energy=run.energy, diagnostics=run.diagnostics, sampler=name, exact=exact, names=labels
+        draws=run.draws, energy=run.energy, diagnostics=run.diagnostics, sampler=sampler, exact=exact, names=names
     )
 
 

@@ -20,6 +20,7 @@ from duelist.service.http import arenas as api_arenas
 from duelist.service.http import insight as api_insight
 from duelist.service.http import keys as api_keys
 from duelist.service.http import pages
+from duelist.service.http import reliability as api_reliability
 from duelist.service.http import votes as api_votes
 from duelist.service.http.answer_models import Fault, Problem
 from duelist.service.http.middleware import Middleware, problem_headers
@@ -86,7 +87,8 @@ def create_app(store: Store, settings: ServiceSettings | None = None) -> FastAPI
     )
     app.state.service = service
     # Put in as they are, the busiest first: a router inside a router is searched twice.
-    routers = (api_votes.busy, api_votes.router, api_arenas.router, api_insight.router, api_keys.router)
+    insight = (api_insight.router, api_reliability.router)
+    routers = (api_votes.busy, api_votes.router, api_arenas.router, *insight, api_keys.router)
     for router in (*routers, api_administration.router, pages.router):
         app.router.routes.extend(router.routes)
     app.mount("/static", pages.static_files(), name="static")

@@ -21,8 +21,9 @@ import numpy as np
 
 from duelist.kernels.actions import TIE, pick_arm, smallest_into, sort_into, utilities_into
 from duelist.kernels.compile import entry, inner, maker
-from duelist.kernels.linalg.factors import cholesky_into, invert_lower
-from duelist.kernels.logistic import LaneCounts, fit_lane, loss_and_slopes
+from duelist.kernels.linalg.factors import cholesky_into, extend_whitener, invert_lower, lower_times, lower_transposed_times
+from duelist.kernels.linalg.vectors import dot
+from duelist.kernels.logistic import LaneCounts, fit_lane, lose_chance, loss_and_slopes
 from duelist.kernels.rules.pairs import MAX_ITERATIONS, TOLERANCE, Candidates, DuelCounts, follow_fit, measure_arms
 from duelist.typing import FloatArray, IntArray
 
@@ -400,6 +401,7 @@ class Due(NamedTuple):
     only: int
 
 
+_STEPS = 8  # of a fit to an expansion: two are the rule
 _NEGLIGIBLE = 0.01  # a ridge of less weight is left out until all are fitted again
 
 
@@ -491,3 +493,86 @@ def refit_scales(
             loss = loss_and_slopes(logits, totals, losses, slopes)
             evidence[lane, g] = laplace_evidence(fitted, pivots, loss, r, log_prior[g])
         set_weights(weights[lane], evidence[lane])
+
+
+class Expanded(NamedTuple):
+    """A second-order expansion of the likelihood, see `duelist.samplers.expansion`."""
+
+    reference: FloatArray  # (lanes, dim)
+    slope: FloatArray  # (lanes, dim)
+    hessian: FloatArray  # (lanes, dim, dim)
+
+
+@inner
+def _move_to_mode(
+    theta: FloatArray, whitener: FloatArray, expanded: Expanded, lane: int, ridge: float, work: FloatArray
+) -> float:
+    """Move theta (dim,) to the minimum of the expansion and the prior; returns the expanded loss there. work is (3, dim).
+
+    The whitener may be that of a reference of before: steps with it lead to the same minimum. With the present one it is one.
+    """
+    dim = theta.shape[0]
+    gradient, whitened, apart = work[0], work[1], work[2]
+    loss = 0.0
+    for _ in range(_STEPS):
+        for i in range(dim):
+            apart[i] = theta[i] - expanded.reference[lane, i]
+        loss = 0.0
+        for i in range(dim):
+            curved = dot(expanded.hessian[lane, i], apart, dim)
+            gradient[i] = expanded.slope[lane, i] + curved + ridge * theta[i]
+            loss += (expanded.slope[lane, i] + 0.5 * curved) * apart[i]
+        lower_times(whitened, whitener, gradient)
+        if dot(whitened, whitened, dim) <= TOLERANCE:
+            break
+        lower_transposed_times(gradient, whitener, whitened)
+        for i in range(dim):
+            theta[i] -= gradient[i]
+    return loss
+
+
+@entry
+def follow_scales(
+    mixture: Mixture,
+    evidence: FloatArray,
+    ridges: FloatArray,
+    log_prior: FloatArray,
+    contrast: FloatArray,
+    expanded: Expanded,
+    due: Due,
+) -> None:
+    """`refit_scales` for a long history: dim^2 operations per ridge that counts, and dim^3 for the one whose turn it is.
+
+    The expansion has the newest duel already. Evidence is without the loss at the reference, which all ridges share.
+    """
+    lanes, n_ridges, dim = mixture.theta.shape
+    matrix, factor, pivots = np.empty((dim, dim)), np.empty((dim, dim)), np.empty(dim)
+    scaled, work = np.empty(dim), np.empty((3, dim))
+    for lane in range(lanes):
+        z = contrast[lane]
+        lose = lose_chance(dot(z, expanded.reference[lane], dim))
+        root = math.sqrt(lose * (1.0 - lose))
+        for g in range(n_ridges):
+            anew = g == due.only or not due.follow
+            if not counts_nearby(mixture.weights[lane], g, due.reach if anew else 0):
+                evidence[lane, g] = -math.inf
+                continue
+            r, fitted, whitener = ridges[lane, g], mixture.theta[lane, g], mixture.whitener[lane, g]
+            if anew:
+                for i in range(dim):
+                    for j in range(dim):
+                        matrix[i, j] = expanded.hessian[lane, i, j]
+                    matrix[i, i] += r
+                if not cholesky_into(factor, matrix):
+                    evidence[lane, g] = -math.inf
+                    continue
+                invert_lower(whitener, factor)
+            else:
+                for i in range(dim):
+                    scaled[i] = root * z[i]
+                extend_whitener(whitener, scaled, work[0], work[1])
+            for i in range(dim):
+                pivots[i] = 1.0 / whitener[i, i]
+            loss = _move_to_mode(fitted, whitener, expanded, lane, r, work)
+            evidence[lane, g] = laplace_evidence(fitted, pivots, loss, r, log_prior[g])
+        set_weights(mixture.weights[lane], evidence[lane])

@@ -7,24 +7,31 @@ narrow, and nothing does. The evidence of a ridge, by Laplace's approximation at
 
 is compared over a grid around a base that makes the arms' utilities have variance 1, under a log-normal prior on the ridge.
 The posterior is then the mixture of the Gaussians N(theta_r, H_r^-1), and the scale's own uncertainty is in it.
+
+Beyond a stated number of distinct contrasts the likelihood is read through its second-order expansion (see
+`duelist.samplers.expansion`), which all ridges share: it is centred at the fit of the ridge that weighed most when it began. A
+vote then costs the same however many came before.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from duelist.actions.finite import FiniteActions
-from duelist.core.stored_names import stored
+from duelist.core.stored_names import Fields, stored
 from duelist.history.duels import Duels
 from duelist.history.history import History
 from duelist.kernels.linalg.factors import LARGE
-from duelist.kernels.rules.foresight import Due, Mixture, refit_scales, set_weights
-from duelist.policies.parts.confidence import duel_counts
+from duelist.kernels.rules.foresight import Due, Expanded, Mixture, follow_scales, refit_scales, set_weights
+from duelist.policies.parts.confidence import EXACT_ROWS, duel_counts
 from duelist.policies.parts.open_duels import add_information, logistic_slope, open_contrasts
+from duelist.posteriors.linear import likelihood_from
+from duelist.samplers.curvature import Curvature, unknown_curvature
+from duelist.samplers.expansion import Expansion, Following, follow, no_expansion, start_following
 from duelist.typing import FloatArray
 
 # Factors of the base ridge in the mixture: utilities' standard deviation from 4 down to 1/4.
@@ -36,7 +43,17 @@ _GROWTH = 20  # all scales are fitted again when the duels have grown by a twent
 _NEAR = 2  # in large dimensions those at most so many places from one that counts
 
 
-@stored("foresight-scales")
+def add_expansion(version: int, fields: Fields) -> Fields:  # noqa: ARG001 - there is one older version
+    """Version 1 read every contrast with every vote."""
+    lanes, _, dim = fields["theta"].shape
+    return {**fields, **_nothing_expanded(lanes, dim)}
+
+
+def _nothing_expanded(lanes: int, dim: int) -> dict[str, Any]:
+    return {"centre": unknown_curvature(lanes, dim), "centre_ridge": np.ones(lanes), "expansion": no_expansion(lanes, dim)}
+
+
+@stored("foresight-scales", version=2, upgrade=add_expansion)
 class ScaleFits(NamedTuple):
     """A fit per scale of the prior, and how much each counts.
 
@@ -47,6 +64,9 @@ class ScaleFits(NamedTuple):
         evidence: (lanes, ridges) log evidence of each.
         weights: (lanes, ridges) weight of each in the posterior; 0 for those that do not count at the moment.
         fitted_at: duels learnt when all scales were last fitted.
+        centre: the Gaussian at which the expansion of a long history is centred.
+        centre_ridge: (lanes,) the ridge of that Gaussian.
+        expansion: what stands for a long history.
     """
 
     ridges: FloatArray
@@ -55,6 +75,9 @@ class ScaleFits(NamedTuple):
     evidence: FloatArray
     weights: FloatArray
     fitted_at: int
+    centre: Curvature
+    centre_ridge: FloatArray
+    expansion: Expansion
 
     @property
     def mixture(self) -> Mixture:
@@ -72,6 +95,7 @@ def start_scales(lanes: int, dim: int) -> ScaleFits:
         evidence=np.tile(LOG_PRIOR, (lanes, 1)),
         weights=np.zeros((lanes, n_ridges)),
         fitted_at=0,
+        **_nothing_expanded(lanes, dim),
     )
 
 
@@ -98,6 +122,12 @@ def refit(scales: ScaleFits, history: History, contrast: FloatArray, *, duels: i
         contrast: (lanes, dim) of the newest duel; a lane where it is 0 learnt nothing.
         duels: how many came since the last fit.
     """
+    if history.rounds > EXACT_ROWS and int(history.live_statistics.n_rows.max()) > EXACT_ROWS:
+        centred = scales.expansion.centred
+        scales = _expand(scales, history, anew=duels != 1)
+        if scales.expansion.centred >= 0 and duels == 1:
+            renewed = scales.expansion.centred != centred
+            return _follow(scales, history, contrast, renewed=renewed), np.zeros(len(contrast))
     grown = history.rounds > scales.fitted_at + scales.fitted_at // _GROWTH
     large = contrast.shape[1] >= LARGE
     one_by_one = large and duels == 1
@@ -116,6 +146,39 @@ def refit(scales: ScaleFits, history: History, contrast: FloatArray, *, duels: i
         evidence=evidence,
         fitted_at=history.rounds if grown else scales.fitted_at,
     ), unconverged
+
+
+def _expand(scales: ScaleFits, history: History, *, anew: bool) -> ScaleFits:
+    """The scales with an expansion of the whole history, or with more of the first pass for one."""
+    statistics, known = history.live_statistics, scales.expansion
+    lanes = len(scales.theta)
+    centre, ridge = scales.centre, scales.centre_ridge
+    if known.observations < 0 or anew:
+        heaviest = np.arange(lanes), scales.weights.argmax(axis=1)
+        # The fit of the vote before, at hand; where many votes came at once, where a fit begins.
+        seen = -1 if anew else history.rounds - 1
+        centre = Curvature(scales.theta[heaviest], scales.whitener[heaviest], seen)
+        ridge, known = scales.ridges[heaviest], known._replace(observations=-1)
+    duels = Following(likelihood_from(statistics, np.ones(lanes)), ridge, statistics.newest, history.rounds)
+    if anew or (known.centred < 0 and int(statistics.n_rows.max()) > 2 * EXACT_ROWS):
+        centre, expansion = start_following(centre, duels, expand=True)
+    else:
+        centre, expansion = follow(centre, known, duels)
+    return scales._replace(centre=centre, centre_ridge=ridge, expansion=expansion)
+
+
+def _follow(scales: ScaleFits, history: History, contrast: FloatArray, *, renewed: bool) -> ScaleFits:
+    """The fits after one more duel. When the expansion is a new one, one scale after the other has its curvature anew."""
+    expansion, fitted_at = scales.expansion, history.rounds if renewed else scales.fitted_at
+    turn = history.rounds - fitted_at
+    due = Due(everywhere=True, reach=_NEAR, follow=True, only=turn if turn < len(FACTORS) else -1)
+    fitted = Mixture(scales.theta.copy(), scales.whitener.copy(), scales.weights.copy())
+    evidence = scales.evidence.copy()
+    expanded = Expanded(expansion.reference, expansion.slope, expansion.hessian)
+    follow_scales(fitted, evidence, scales.ridges, LOG_PRIOR, contrast, expanded, due)
+    return scales._replace(
+        theta=fitted.theta, whitener=fitted.whitener, weights=fitted.weights, evidence=evidence, fitted_at=fitted_at
+    )
 
 
 def expect_answers(mixture: Mixture, pending: Sequence[Duels]) -> Mixture:

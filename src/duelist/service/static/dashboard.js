@@ -3,6 +3,7 @@
 import { arenaInAddress, connect } from "./api.js";
 import { explorationChart, intervalBar, scaleOf, votesChart } from "./charts.js";
 import { announce, byId, certainty, complain, el, percent } from "./dom.js";
+import { offerVoters } from "./voters.js";
 
 const arena = arenaInAddress();
 const call = connect();
@@ -105,6 +106,8 @@ byId("add-form").addEventListener("submit", async (event) => {
     failed(error);
   }
 });
+
+offerVoters(call, path, failed);
 
 async function loop() {
   if (!document.hidden) {

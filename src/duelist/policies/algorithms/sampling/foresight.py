@@ -22,14 +22,22 @@ import numpy as np
 from duelist.actions.finite import ActionSet, FiniteActions, OffsetActions
 from duelist.core.checks import whole_number
 from duelist.core.lanes import PerLane, Problem, check_per_lane, per_lane
-from duelist.core.stored_names import nest, stored
+from duelist.core.stored_names import Fields, nest, stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.history.history import History
 from duelist.kernels.rules.foresight import Decision, Rule, foresight_lanes
 from duelist.policies.base import Policy, Round
 from duelist.policies.parts.confidence import beside_offsets, must_differ, new_pairs, offer_candidates
-from duelist.policies.parts.prior_scale import ScaleFits, base_ridge, expect_answers, refit, set_ridges, start_scales
+from duelist.policies.parts.prior_scale import (
+    ScaleFits,
+    add_expansion,
+    base_ridge,
+    expect_answers,
+    refit,
+    set_ridges,
+    start_scales,
+)
 from duelist.policies.parts.same_arm import BOUNDS, check_same_arm, require_finite
 from duelist.typing import FloatArray, IntArray
 
@@ -140,11 +148,13 @@ class OfferedArms(NamedTuple):
     gained: FloatArray
 
 
-@stored(
-    "foresight-state",
-    version=2,
-    upgrade=nest(scales=ScaleFits, arms=OfferedArms, settings=ForesightSettings, info=ForesightInfo),
-)
+def _upgrade(version: int, fields: Fields) -> Fields:
+    """Version 1 was flat."""
+    parts = nest(scales=ScaleFits, arms=OfferedArms, settings=ForesightSettings, info=ForesightInfo)
+    return parts(version, add_expansion(version, fields))
+
+
+@stored("foresight-state", version=2, upgrade=_upgrade)
 class ForesightState(NamedTuple):
     """What Foresight has learnt.
 
