@@ -84,6 +84,7 @@ READ_KEYS_MAY = {
     ("get", "/api/v1/arenas/{arena}/asks/{ask}"),
     ("get", "/api/v1/arenas/{arena}/asks/{ask}/explanation"),
     ("get", "/api/v1/arenas/{arena}/leaderboard"),
+    ("get", "/api/v1/arenas/{arena}/reliability"),
     ("get", "/api/v1/arenas/{arena}/timeline"),
     ("get", "/api/v1/arenas/{arena}/verdict"),
     ("get", "/api/v1/arenas/{arena}/votes"),
