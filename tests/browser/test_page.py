@@ -81,7 +81,7 @@ def test_the_sample_arena_can_be_voted_on_at_once(page: Page, service: Running, 
     expect(page.locator("#pair")).to_be_visible()
     for key in ("ArrowLeft", "ArrowRight", "ArrowLeft"):
         press_and_wait(page, key)
-    page.locator("summary").click()
+    page.locator("#why summary").click()
     expect(page.locator("#why-text")).to_contain_text("FGTS drew two plausible worlds")
     page.mouse.move(0, 0)
     page.screenshot(path=screenshots / "arena.png")

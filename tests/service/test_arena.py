@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import SavedStateError
-from duelist.service.arena.commands import AddItems, ImportVotes, SetRetired
+from duelist.service.arena.item_commands import AddItems, ImportVotes, SetRetired
 from duelist.service.arena.items import Item
 from duelist.service.arena.outcomes import Outcome
 from duelist.service.errors import ConflictError, NotFoundError, RefusedError

@@ -31,6 +31,11 @@ def test_an_arena_is_created_listed_and_shown(service: Running) -> None:
         "exploration": 0.0,
         "undo_seconds": 2.5,
         "seed": 7,
+        "closed": False,
+        "blind": True,
+        "voter_quota": 0,
+        "prompts": 0,
+        "goal": None,
     }
     assert arena in [a["id"] for a in service.admin.get("/api/v1/arenas").json()["arenas"]]
 

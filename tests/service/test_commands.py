@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from duelist.service.arena.commands import AddItems, Ask, ImportVotes, SetRetired, Tell, Undo
+from duelist.service.arena.commands import Ask, Tell, Undo
+from duelist.service.arena.item_commands import AddItems, ImportVotes, SetRetired
 from duelist.service.arena.items import Item
 from duelist.service.commands import CreateArena, CreateKey, EnsureAdminKey, RevokeKey
 from duelist.service.errors import ConflictError, NotFoundError

@@ -84,7 +84,9 @@ READ_KEYS_MAY = {
     ("get", "/api/v1/arenas/{arena}/asks/{ask}"),
     ("get", "/api/v1/arenas/{arena}/asks/{ask}/explanation"),
     ("get", "/api/v1/arenas/{arena}/leaderboard"),
+    ("get", "/api/v1/arenas/{arena}/reliability"),
     ("get", "/api/v1/arenas/{arena}/timeline"),
+    ("get", "/api/v1/arenas/{arena}/verdict"),
     ("get", "/api/v1/arenas/{arena}/votes"),
     ("post", "/api/v1/arenas/{arena}/predictions"),
 }
@@ -98,8 +100,13 @@ def test_a_read_key_looks_and_changes_nothing() -> None:
         ask = service.admin.post(f"/api/v1/arenas/{arena}/asks", json={"features": features}).json()["id"]
         made = service.admin.post("/api/v1/keys", json={"label": "router", "role": "read", "arena": arena})
         assert made.json()["role"] == "read"
+        goal = {"kind": "best", "evidence": "pairs"}
+        assert service.admin.put(f"/api/v1/arenas/{arena}/goal", json=goal).status_code == 200
         before = len(list(journal.read()))
         bodies: dict[str, Any] = {
+            "goal": goal,
+            "{arena}": {"closed": True},
+            "prompts": {"batch": "b", "text": "x", "file": "csv"},
             "predictions": {"features": features},
             "asks": {"features": features},
             "answer": {"outcome": "left"},

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from duelist.service.arena.commands import SetRetired
+from duelist.service.arena.item_commands import SetRetired
 from duelist.service.insight.explain import explain
 from duelist.service.insight.leaderboard import compute_leaderboard, leaderboard_inputs, posterior_draws, potential_of
 from duelist.service.insight.timeline import timeline

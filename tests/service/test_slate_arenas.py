@@ -21,7 +21,7 @@ from duelist.journal.sqlite import SQLiteJournal
 from duelist.live.duel_log import DuelLog
 from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.preferences.ties import LearntDavidson
-from duelist.service.arena.commands import AddItems
+from duelist.service.arena.item_commands import AddItems
 from duelist.service.arena.items import Item
 from duelist.service.client import Client
 from duelist.service.state import ServiceState

@@ -11,7 +11,8 @@ from duelist.journal.base import Event, JournalError
 from duelist.journal.memory import MemoryJournal, MemoryStore
 from duelist.journal.sqlite import SQLiteJournal
 from duelist.journal.writer import GroupedJournal, Row, Saved
-from duelist.service.arena.commands import AddItems, Arenas, Ask, Asked, Tell
+from duelist.service.arena.commands import Arenas, Ask, Asked, Tell
+from duelist.service.arena.item_commands import AddItems
 from duelist.service.arena.items import Item
 from duelist.service.commands import CreateArena
 from duelist.service.errors import NotFoundError

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.service.arena.commands import AddItems, SetRetired
+from duelist.service.arena.item_commands import AddItems, SetRetired
 from duelist.service.arena.items import Item
 from duelist.service.client import Client
 from duelist.service.errors import ConflictError

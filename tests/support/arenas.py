@@ -58,13 +58,15 @@ class Stage:
             self.state.apply(event)
         return command.reply(self.state, event)
 
-    def next_ask(self, *, flipped: bool = False, request: str = "", features: Any = None, voter: str = "") -> Ask:
+    def next_ask(
+        self, *, flipped: bool = False, request: str = "", features: Any = None, voter: str = "", context: Any = None
+    ) -> Ask:
         """The command of the next ask."""
-        return Ask("arena", next(self._tokens), flipped, request, features, voter)
+        return Ask("arena", next(self._tokens), flipped, request, features, voter, context)
 
-    def ask(self, at: int = 0, *, flipped: bool = False, request: str = "", features: Any = None, voter: str = "") -> Decision:
-        """Ask for a pair."""
-        return self.commit(self.next_ask(flipped=flipped, request=request, features=features, voter=voter), at).decision
+    def ask(self, at: int = 0, **what: Any) -> Decision:
+        """Ask for a pair, with what `next_ask` takes."""
+        return self.commit(self.next_ask(**what), at).decision
 
     def tell(self, decision: Decision, verdict: str, at: int = 0, voter: str = "") -> Told:
         """Answer."""

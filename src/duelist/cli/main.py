@@ -38,6 +38,7 @@ COMMANDS = {
     "restore": LazyCommand("duelist.cli.backup", "restore", "Bring a backup back."),
     "run": LazyCommand("duelist.cli.run", "run", "Compare policies on the paper's problem: table, figure and data."),
     "serve": LazyCommand("duelist.cli.serve", "serve", "Start the service and the page people vote on."),
+    "verdict": LazyCommand("duelist.cli.verdict", "verdict", "Exit with 0 when an arena's goal is reached."),
     "verify": LazyCommand("duelist.cli.verify", "verify", "Check every event of a journal, and its snapshot."),
     "warm-up": LazyCommand("duelist.cli.warm_up", "warm_up", "Compile every kernel now, as when building an image."),
 }

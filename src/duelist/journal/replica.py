@@ -215,6 +215,10 @@ class Replica(Generic[State]):
         with self._lock:
             return question(self._state)
 
+    def events(self, after: int = 0) -> Iterator[Record]:
+        """The durable events behind a position, without waiting for a turn."""
+        return self._journal.read(after)
+
     def refresh(self) -> None:
         """Take in what other processes appended."""
         self._journal.transact(self._catch_up)

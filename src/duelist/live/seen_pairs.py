@@ -100,6 +100,10 @@ class SeenPairs:
         times = np.where(codes[places] == pairs, counts[places], 0)
         return np.asarray(np.sort(pairs[times > times.min()]))
 
+    def forget(self, voter: str) -> None:
+        """Drop what a voter was shown."""
+        self._total -= len(self._shown.pop(name_code(voter), ()))
+
     def to_saved(self) -> dict[str, Any]:
         """Everything, as a value that `duelist.core.serialize` takes."""
         shown = self._shown.values()

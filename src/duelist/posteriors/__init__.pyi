@@ -26,6 +26,7 @@ from duelist.posteriors.stopping.linear import LinearModel as LinearModel
 from duelist.posteriors.stopping.linear import Votes as Votes
 from duelist.posteriors.stopping.linear import linear_verdict as linear_verdict
 from duelist.posteriors.stopping.linear import log_marginal_bound as log_marginal_bound
+from duelist.posteriors.stopping.pairs import deciding_pairs as deciding_pairs
 from duelist.posteriors.stopping.pairs import log_evidence_against_best as log_evidence_against_best
 from duelist.posteriors.stopping.pairs import log_pair_evidence as log_pair_evidence
 from duelist.posteriors.stopping.pairs import pair_verdict as pair_verdict

@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from duelist.service.errors import ServiceError
+from duelist.service.http import administration as api_administration
 from duelist.service.http import arenas as api_arenas
 from duelist.service.http import insight as api_insight
 from duelist.service.http import keys as api_keys
@@ -87,8 +88,8 @@ def create_app(store: Store, settings: ServiceSettings | None = None) -> FastAPI
     app.state.service = service
     # Put in as they are, the busiest first: a router inside a router is searched twice.
     insight = (api_insight.router, api_reliability.router)
-    routers = (api_votes.busy, api_votes.router, api_arenas.router, *insight, api_keys.router, pages.router)
-    for router in routers:
+    routers = (api_votes.busy, api_votes.router, api_arenas.router, *insight, api_keys.router)
+    for router in (*routers, api_administration.router, pages.router):
         app.router.routes.extend(router.routes)
     app.mount("/static", pages.static_files(), name="static")
     app.add_middleware(Middleware, service=service)

@@ -9,7 +9,7 @@ from typing import Any
 
 from duelist.core.errors import InvalidInputError
 from duelist.service.arena.items import with_ids
-from duelist.service.commands import GIVEN_KEY, CreateArena, EnsureAdminKey, RevokeKey
+from duelist.service.commands import GIVEN_KEY, ByActor, CreateArena, EnsureAdminKey, RevokeKey
 from duelist.service.embedding import Embedder
 from duelist.service.http.request_models import NewArena
 from duelist.service.http.requests import items_of, spec_of
@@ -20,6 +20,7 @@ from duelist.service.state import ServiceState, check_playable, created
 from duelist.service.store import Store
 
 DEMO_ID = "demo"
+THE_START = "service"  # who did what no request asked for
 _ANSWERS: tuple[tuple[str, str], ...] = (
     ("One sentence", "Let it cool first, then saw with a serrated knife instead of pressing."),
     (
@@ -59,7 +60,8 @@ def demo_arena() -> NewArena:
     return NewArena.model_validate(
         {
             "id": DEMO_ID,
-            "name": "How do I cut bread neatly?",
+            "name": "Cutting bread",
+            "prompt": "How do I cut bread neatly?",
             "question": "Which answer would you rather get?",
             "items": items,
         }
@@ -88,12 +90,12 @@ def first_key(store: Store, given: str | None = None) -> str | None:
     """
     check_key(given)
     secret = given or new_secret()
-    is_new = store.commit(EnsureAdminKey(secret, given is not None))
+    is_new = store.commit(ByActor(EnsureAdminKey(secret, given is not None), THE_START))
     if given is not None:
         known = store.read(lambda state: list(state.keys.values()))
         for key in known:
             if key.label == GIVEN_KEY and key.is_master and key.digest != digest_of(given):
-                store.commit(RevokeKey(key.id))
+                store.commit(ByActor(RevokeKey(key.id), THE_START))
     return secret if is_new else None
 
 
@@ -101,15 +103,15 @@ def add_demo(store: Store, settings: ServiceSettings) -> None:
     """Create the sample arena, unless it is there."""
     request = demo_arena()
     spec = spec_of(request, settings.embedders)
-    items = with_ids(items_of(request.items, spec, settings.embedders), taken=set())
-    store.commit(CreateArena(spec, items, if_missing=True))
+    items = with_ids(items_of(request.items or [], spec, settings.embedders), taken=set())
+    store.commit(ByActor(CreateArena(spec, items, if_missing=True), THE_START))
 
 
 def warm_up() -> None:
     """Load the compiled kernels, so that the first voter does not wait for them. Touches no journal."""
     request = demo_arena()
     spec = spec_of(request, {})
-    items = with_ids(items_of(request.items, spec, {}), taken=set())
+    items = with_ids(items_of(request.items or [], spec, {}), taken=set())
     check_playable(spec, items)
     state = ServiceState()
     state.apply(created(spec, items, at=0))

@@ -14,10 +14,12 @@ import time
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from duelist.core.errors import DuelistError, InvalidInputError
+from duelist.service.client_administration import AdministrationClient, arena_path, parts_of
 
 _TRIES = 4
 _FIRST_PAUSE = 0.2
@@ -49,6 +51,7 @@ class Ask:
         probability: estimated probability with which this pair was chosen; None where the policy does not say.
         items: ids of all items shown, in the order of the screen. Of a slate nothing is left or right, and those are empty.
         contents: what to show of each.
+        prompt: what they answer, as {"format", "content", "messages"}; None for nothing.
     """
 
     id: str
@@ -60,9 +63,10 @@ class Ask:
     probability: float | None
     items: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
+    prompt: Mapping[str, Any] | None = None
 
 
-class Client:
+class Client(AdministrationClient):
     """Talk to a service.
 
     Args:
@@ -85,64 +89,128 @@ class Client:
     def create_arena(
         self,
         name: str,
-        items: Iterable[str | Mapping[str, Any]],
+        items: Iterable[str | Mapping[str, Any]] | None = None,
         *,
+        dataset: Iterable[Mapping[str, Any]] | PathLike[str] | str | None = None,
+        prompt: str | Mapping[str, Any] | None = None,
+        goal: Mapping[str, Any] | None = None,
         arena: str | None = None,
         question: str | None = None,
         features: Literal["identity", "given", "text", "request"] = "identity",
         dim: int | None = None,
         embedder: str | None = None,
-        policy: str = "FGTS",
+        policy: str | None = None,
         settings: Mapping[str, float | str] | None = None,
         prior_scale: float | None = None,
         seed: int = 0,
         undo_seconds: float | None = None,
         ties: Literal["half", "ignored"] = "half",
         exploration: float = 0.0,
+        blind: bool = True,
+        voter_quota: int = 0,
     ) -> str:
-        """Create an arena and return its id. An item is its text, or a mapping with name, content, format, id, features."""
+        """Create an arena and return its id.
+
+        Args:
+            name: its title.
+            items: each its text, or a mapping with name, content, format, id, features; a dataset may name them instead.
+            dataset: prompts with their answers, as for `add_prompts`.
+            prompt: what all items answer, as for `ask`.
+            goal: what shall be found out, such as {"kind": "best", "delta": 0.05}; see `set_goal`.
+            arena: its id; made from the name where left out.
+            question: what voters are asked.
+            features: where features come from.
+            dim: their length, for "given" and "request".
+            embedder: for "text".
+            policy: by name; one that fits the goal where left out, else FGTS.
+            settings: of the policy.
+            prior_scale: of the policy.
+            seed: names all random numbers.
+            undo_seconds: how long a named voter may take an answer back.
+            ties: whether they are learnt.
+            exploration: share of asks that show any two items.
+            blind: whether vote keys get handles in place of ids.
+            voter_quota: most answers of one voter; 0 for no limit.
+        """
         body: dict[str, Any] = {
             "name": name,
-            "items": [_item(item) for item in items],
             "features": features,
-            "policy": {"name": policy, "settings": dict(settings or {})},
             "seed": seed,
             "ties": ties,
             "exploration": exploration,
+            "blind": blind,
+            "voter_quota": voter_quota,
         }
-        optional = {"id": arena, "question": question, "dim": dim, "embedder": embedder, "undo_seconds": undo_seconds}
+        if policy is not None or settings or prior_scale is not None:
+            body["policy"] = {"name": policy or "FGTS", "settings": dict(settings or {})}
+        parts = [] if dataset is None else parts_of(dataset)
+        if parts:
+            body["dataset"] = {"prompts": parts[0]}
+        if items is not None:
+            body["items"] = [_item(item) for item in items]
+        optional: dict[str, Any] = {"id": arena, "question": question, "dim": dim, "embedder": embedder}
+        optional |= {"undo_seconds": undo_seconds, "goal": goal, "prompt": prompt}
         body.update({key: value for key, value in optional.items() if value is not None})
         if prior_scale is not None:
             body["policy"]["prior_scale"] = prior_scale
-        return str(self._json("POST", "/arenas", body, again=arena is not None)["id"])
+        made = str(self._json("POST", "/arenas", body, again=arena is not None)["id"])
+        for number, part in enumerate(parts[1:], start=1):
+            self._json("POST", f"{arena_path(made)}/prompts", {"batch": f"first.{number}", "prompts": part})
+        return made
 
     def arenas(self) -> list[dict[str, Any]]:
         """The arenas that the key opens."""
         return list(self._json("GET", "/arenas")["arenas"])
 
-    def ask(self, arena: str, *, features: Mapping[str, Sequence[float]] | None = None, voter: str | None = None) -> Ask:
+    def ask(
+        self,
+        arena: str,
+        *,
+        features: Mapping[str, Sequence[float]] | None = None,
+        voter: str | None = None,
+        prompt: str | Mapping[str, Any] | None = None,
+        candidates: Mapping[str, str | Mapping[str, Any]] | Iterable[str] | None = None,
+    ) -> Ask:
         """Ask for a pair, or for a slate where the arena's policy shows those.
 
         Args:
             arena: id of the arena.
             features: by item id, for arenas whose features come with the ask.
             voter: who is asked: nobody gets a pair twice while there are others. The answer is then this voter's.
+            prompt: what the candidates answer: a text, or {"format": "markdown", "content": ...}, or
+                {"format": "conversation", "messages": [{"role": "user", "content": ...}, ...]}.
+            candidates: the items to choose from: their ids, or by id what each says this time, a text or a mapping with content
+                and format.
         """
         body: dict[str, Any] = {"request_id": secrets.token_hex(16)}
         if voter is not None:
             body["voter"] = voter
         if features is not None:
             body["features"] = {item: [float(x) for x in row] for item, row in features.items()}
-        made = self._json("POST", f"{_arena(arena)}/asks", body)
+        if prompt is not None:
+            body["prompt"] = prompt
+        if candidates is not None:
+            body["candidates"] = _candidates(candidates)
+        made = self._json("POST", f"{arena_path(arena)}/asks", body)
         shown = made.get("candidates") or [made["left"], made["right"]]
         items, contents = (tuple(one[name] for one in shown) for name in ("item", "content"))
         left, right, left_content, right_content = (*items, *contents) if len(items) == 2 else ("",) * 4
-        return Ask(made["id"], arena, left, right, left_content, right_content, made["probability"], items, contents)
+        sides = left, right, left_content, right_content
+        return Ask(made["id"], arena, *sides, made["probability"], items, contents, made.get("prompt"))
 
-    def tell(self, ask: Ask, outcome: Literal["left", "right", "tie", "both_bad", "skip"], *, voter: str | None = None) -> None:
+    def tell(
+        self,
+        ask: Ask,
+        outcome: Literal["left", "right", "tie", "both_bad", "skip"],
+        *,
+        voter: str | None = None,
+        strength: Literal["much", "slightly"] | None = None,
+        comment: str | None = None,
+    ) -> None:
         """Answer an ask. Saying the same again changes nothing; saying something else is refused."""
-        body = {"outcome": outcome} if voter is None else {"outcome": outcome, "voter": voter}
-        self._json("PUT", f"{_arena(ask.arena)}/asks/{ask.id}/answer", body)
+        said = {"outcome": outcome, "voter": voter, "strength": strength, "comment": comment}
+        body = {name: value for name, value in said.items() if value is not None}
+        self._json("PUT", f"{arena_path(ask.arena)}/asks/{ask.id}/answer", body)
 
     def tell_winner(self, ask: Ask, winner: str, *, voter: str | None = None) -> None:
         """Answer an ask by the id of the item that won: the better of two, or the best of a slate."""
@@ -153,32 +221,32 @@ class Client:
         if not ranking or not set(ranking) <= set(ask.items):
             raise InvalidInputError(f"winner must be {' or '.join(map(repr, ask.items))}; got {', '.join(map(repr, ranking))}.")
         body: dict[str, Any] = {"ranking": list(ranking)}
-        self._json("PUT", f"{_arena(ask.arena)}/asks/{ask.id}/answer", body if voter is None else {**body, "voter": voter})
+        self._json("PUT", f"{arena_path(ask.arena)}/asks/{ask.id}/answer", body if voter is None else {**body, "voter": voter})
 
     def undo(self, ask: Ask, *, voter: str) -> None:
         """Take an answer back, in time."""
-        self._json("POST", f"{_arena(ask.arena)}/asks/{ask.id}/undo", {"voter": voter}, again=False)
+        self._json("POST", f"{arena_path(ask.arena)}/asks/{ask.id}/undo", {"voter": voter}, again=False)
 
     def leaderboard(self, arena: str) -> list[dict[str, Any]]:
         """Items, best first, with intervals and the probability that each is best."""
-        return list(self._json("GET", f"{_arena(arena)}/leaderboard")["rows"])
+        return list(self._json("GET", f"{arena_path(arena)}/leaderboard")["rows"])
 
     def predict(self, arena: str, features: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
         """Items by what is believed of them with these features, best first. Nothing is asked."""
         body = {"features": {item: [float(x) for x in row] for item, row in features.items()}}
-        return list(self._json("POST", f"{_arena(arena)}/predictions", body)["rows"])
+        return list(self._json("POST", f"{arena_path(arena)}/predictions", body)["rows"])
 
     def explain(self, ask: Ask) -> dict[str, Any]:
         """Why a pair was chosen."""
-        return dict(self._json("GET", f"{_arena(ask.arena)}/asks/{ask.id}/explanation"))
+        return dict(self._json("GET", f"{arena_path(ask.arena)}/asks/{ask.id}/explanation"))
 
     def add_items(self, arena: str, items: Iterable[str | Mapping[str, Any]]) -> None:
         """Add items while votes come in."""
-        self._json("POST", f"{_arena(arena)}/items", {"items": [_item(item) for item in items]}, again=False)
+        self._json("POST", f"{arena_path(arena)}/items", {"items": [_item(item) for item in items]}, again=False)
 
     def set_active(self, arena: str, item: str, *, active: bool) -> None:
         """Retire an item, or bring it back."""
-        self._json("PATCH", f"{_arena(arena)}/items/{urllib.parse.quote(item, safe='')}", {"active": active})
+        self._json("PATCH", f"{arena_path(arena)}/items/{urllib.parse.quote(item, safe='')}", {"active": active})
 
     def import_votes(self, arena: str, votes: Iterable[tuple[str, str, str]], *, batch: str) -> int:
         """Import past votes (first item, second item, outcome). Sent in parts; each counts once, however often it is sent.
@@ -195,21 +263,16 @@ class Client:
         size = 5000
         for part in range(0, len(rows), size):
             body = {"batch": f"{batch}.{part // size}", "votes": rows[part : part + size]}
-            self._json("POST", f"{_arena(arena)}/imports", body)
+            self._json("POST", f"{arena_path(arena)}/imports", body)
         return len(rows)
 
     def export_csv(self, arena: str) -> str:
         """Every comparison as CSV."""
-        return self._call("GET", f"{_arena(arena)}/votes?format=csv").decode()
+        return self._call("GET", f"{arena_path(arena)}/votes?format=csv").decode()
 
     def export_parquet(self, arena: str) -> bytes:
         """Every comparison as Parquet."""
-        return self._call("GET", f"{_arena(arena)}/votes?format=parquet")
-
-    def make_key(self, label: str, *, role: Literal["vote", "read", "admin"] = "vote", arena: str | None = None) -> str:
-        """Make a key and return its secret, which is shown this once."""
-        body = {"label": label, "role": role} if arena is None else {"label": label, "role": role, "arena": arena}
-        return str(self._json("POST", "/keys", body, again=False)["secret"])
+        return self._call("GET", f"{arena_path(arena)}/votes?format=parquet")
 
     def close(self) -> None:
         """Close the connections of all threads. The client can be used again; it then connects anew."""
@@ -285,8 +348,13 @@ def per_item(context: Sequence[float], items: Sequence[str]) -> dict[str, list[f
     }
 
 
-def _arena(arena: str) -> str:
-    return f"/arenas/{urllib.parse.quote(arena, safe='')}"
+def _candidates(candidates: Mapping[str, str | Mapping[str, Any]] | Iterable[str]) -> list[dict[str, Any]]:
+    if not isinstance(candidates, Mapping):
+        return [{"item": item} for item in candidates]
+    return [
+        {"item": item, "content": said} if isinstance(said, str) else {"item": item, **said}
+        for item, said in candidates.items()
+    ]
 
 
 def _item(item: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,12 @@ class ConflictError(ServiceError):
     title = "In conflict with the present state"
 
 
+class ClosedError(ConflictError):
+    """The arena takes no more asks and answers."""
+
+    title = "The arena is closed"
+
+
 class TooSlowError(ServiceError):
     """The body did not arrive in time."""
 
@@ -59,6 +65,13 @@ class RefusedError(ServiceError):
 
     status = 422
     title = "The request cannot be understood"
+
+
+class QuotaError(ServiceError):
+    """The voter, or the voting link, gave as many answers as it may."""
+
+    status = 403
+    title = "The quota is used up"
 
 
 class TooManyRequestsError(ServiceError):

@@ -25,6 +25,8 @@ class Key:
         label: what it is for.
         scope: the one arena it opens; empty for all.
         created_at: milliseconds since 1970.
+        voter: whose answers come through it, whatever name a request says; empty where requests say so.
+        quota: most answers through it; 0 for no limit.
     """
 
     id: str
@@ -33,6 +35,8 @@ class Key:
     label: str
     scope: str
     created_at: int
+    voter: str = ""
+    quota: int = 0
 
     @property
     def is_master(self) -> bool:

@@ -16,6 +16,7 @@ from duelist.journal.base import JournalError
 from duelist.journal.replica import Command
 from duelist.live.beliefs import Draws
 from duelist.service.arena.arena import Arena
+from duelist.service.commands import ByActor
 from duelist.service.errors import UnavailableError
 from duelist.service.insight.leaderboard import (
     ArenaBeliefs,
@@ -24,7 +25,8 @@ from duelist.service.insight.leaderboard import (
     compute_leaderboard,
     leaderboard_inputs,
 )
-from duelist.service.sessions import Sessions
+from duelist.service.insight.verdict import ArenaVerdict, arena_verdict, verdict_inputs
+from duelist.service.sessions import Caller, Sessions
 from duelist.service.settings import ServiceSettings
 from duelist.service.state import ServiceState
 from duelist.service.store import Store
@@ -107,11 +109,19 @@ class Service:
         self.metrics = Metrics()
         self._leaderboards: OrderedDict[str, Leaderboard] = OrderedDict()
         self._beliefs: OrderedDict[str, ArenaBeliefs] = OrderedDict()
+        self._verdicts: dict[str, ArenaVerdict] = {}
         self._finding = threading.Lock()
         self._computing: dict[str, threading.Lock] = {}
 
-    async def commit(self, command: Command[ServiceState, Result]) -> Result:
-        """Carry out a command; returns when its event is durable."""
+    async def commit(self, command: Command[ServiceState, Result], by: Caller | None = None) -> Result:
+        """Carry out a command; returns when its event is durable.
+
+        Args:
+            command: what is wanted.
+            by: who wants it, for the event; None where the command says so itself.
+        """
+        if by is not None:
+            command = ByActor(command, by.name)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(self.store.submit(command)), self.settings.commit_seconds)
         except TimeoutError as error:
@@ -185,6 +195,15 @@ class Service:
                 if len(self._leaderboards) > _REMEMBERED_LEADERBOARDS:
                     self._leaderboards.popitem(last=False)
             return leaderboard
+
+    def verdict(self, arena_id: str) -> ArenaVerdict:
+        """How far the votes of an arena have come towards its goal, computed once for every revision of it."""
+        known = self._verdicts.get(arena_id)
+        inputs = self.store.read(lambda state: verdict_inputs(state.arena(arena_id)))
+        if known is not None and known.revision == inputs.revision and known.goal == inputs.goal:
+            return known
+        found = self._verdicts[arena_id] = arena_verdict(inputs)
+        return found
 
     def _inputs(self, arena_id: str) -> LeaderboardInputs:
         draws = self.draws(arena_id)

@@ -13,10 +13,14 @@ from duelist.core.serialize import from_bytes, to_bytes
 from duelist.journal.base import Event, Record
 from duelist.live.lane import FRESH_QUESTIONS
 from duelist.service.arena.arena import Arena
-from duelist.service.arena.commands import Ask, Tell, check_items
+from duelist.service.arena.commands import Ask, Tell
+from duelist.service.arena.contexts import AskContext
+from duelist.service.arena.counts import AnswerCounts
 from duelist.service.arena.decisions import ASKED, SETTLED, DecisionLog
+from duelist.service.arena.goals import ArenaGoal, check_goal
+from duelist.service.arena.item_commands import check_items
 from duelist.service.arena.items import Item
-from duelist.service.arena.learner import OpenAsk
+from duelist.service.arena.learner import Learner, OpenAsk
 from duelist.service.arena.slates import restore_slates, slates_to_saved
 from duelist.service.arena.spec import ArenaSpec
 from duelist.service.errors import NotFoundError, RefusedError, ServiceError
@@ -32,6 +36,7 @@ class ServiceState:
         arenas: by id.
         keys: by id.
         by_digest: the same keys, by the digest of their secret.
+        deleted: ids of arenas that were deleted.
         latest: time of the latest event. A clock may step back; the journal may not.
     """
 
@@ -39,6 +44,7 @@ class ServiceState:
         self.arenas: dict[str, Arena] = {}
         self.keys: dict[str, Key] = {}
         self.by_digest: dict[str, Key] = {}
+        self.deleted: set[str] = set()
         self.latest = 0
 
     def arena(self, arena_id: str) -> Arena:
@@ -55,16 +61,26 @@ class ServiceState:
         if kind == "created":
             arena = Arena(ArenaSpec(**body["spec"]))
             arena.apply("added", body)
+            if "goal" in body:
+                arena.goal = ArenaGoal(**body["goal"])
             self.arenas[arena.spec.id] = arena
         elif kind == "key":
-            key = Key(body["id"], body["role"], body["digest"], body["label"], body["scope"], body["at"])
+            since = body.get("voter", ""), body.get("quota", 0)
+            key = Key(body["id"], body["role"], body["digest"], body["label"], body["scope"], body["at"], *since)
             self.keys[key.id] = key
             self.by_digest[key.digest] = key
         elif kind == "revoked":
-            key = self.keys.pop(body["id"])
-            del self.by_digest[key.digest]
+            self._drop_key(body["id"])
+        elif kind == "deleted":
+            del self.arenas[body["arena"]]
+            self.deleted.add(body["arena"])
+            for key in [key for key in self.keys.values() if key.scope == body["arena"]]:
+                self._drop_key(key.id)
         else:
             self.arenas[body["arena"]].apply(kind, body)
+
+    def _drop_key(self, key: str) -> None:
+        del self.by_digest[self.keys.pop(key).digest]
 
     def to_bytes(self) -> bytes:
         """A snapshot: everything, so that `from_bytes` and the rest of the journal give the same fold, bit for bit."""
@@ -72,6 +88,7 @@ class ServiceState:
             {
                 "hall": _FORMAT,  # the name on disk since 0.1.0
                 "latest": self.latest,
+                "deleted": sorted(self.deleted),
                 "keys": [asdict(key) for key in self.keys.values()],
                 "arenas": [to_saved(arena) for arena in self.arenas.values()],
             }
@@ -85,17 +102,30 @@ class ServiceState:
             raise SavedStateError(f"expected a snapshot of a service, format {_FORMAT}; got another kind of state.")
         state = cls()
         state.latest = saved["latest"]
+        state.deleted = set(saved.get("deleted", ()))  # since 0.2.0
         state.keys = {plain["id"]: Key(**plain) for plain in saved["keys"]}
         state.by_digest = {key.digest: key for key in state.keys.values()}
         state.arenas = {arena.spec.id: arena for arena in map(from_saved, saved["arenas"])}
         return state
 
 
-def created(spec: ArenaSpec, items: Sequence[Item], *, at: int) -> Event:
-    """The event of creating an arena, if it can take the items."""
+def created(
+    spec: ArenaSpec,
+    items: Sequence[Item],
+    *,
+    at: int,
+    rows: Sequence[dict[str, Any]] = (),
+    goal: ArenaGoal | None = None,
+) -> Event:
+    """The event of creating an arena, if it can take the items; `rows` are its first prompts, as the journal keeps them."""
     check_items(Arena(spec), items)
-    plain = [item.to_plain() for item in items]
-    return Event("created", {"arena": spec.id, "at": at, "spec": asdict(spec), "items": plain})
+    body = {"arena": spec.id, "at": at, "spec": asdict(spec), "items": [item.to_plain() for item in items]}
+    if rows:
+        body["rows"] = list(rows)
+    if goal is not None:
+        check_goal(goal, [item.id for item in items])
+        body["goal"] = goal.to_plain()
+    return Event("created", body)
 
 
 def check_playable(spec: ArenaSpec, items: Sequence[Item]) -> None:
@@ -145,6 +175,24 @@ def to_saved(arena: Arena) -> dict[str, Any]:
         "generation": learner.lane.generation,
         "state": learner.lane.state,
         "slates": slates_to_saved(learner) if learner.choices > 2 else None,
+        "lane_asks": learner.asks,
+        "subsets": _subsets_to_saved(learner),
+        "contexts": [[number, context.to_plain()] for number, context in arena.contexts.items()],
+        "prompts": arena.prompts.to_saved([item.id for item in table.items]),
+        "remarks": [[number, text] for number, text in arena.remarks.items()],
+        "strengths": [[number, text] for number, text in arena.strengths.items()],
+        "actors": list(arena.counts.actors),
+        "goal": None if arena.goal is None else arena.goal.to_plain(),
+        "closed": int(arena.closed),
+    }
+
+
+def _subsets_to_saved(learner: Learner) -> dict[str, Any]:
+    places = {members: place for place, members in enumerate(dict.fromkeys(learner.subsets.values()))}
+    return {
+        "members": [list(members) for members in places],
+        "asks": np.array(list(learner.subsets), dtype=np.int64),
+        "members_of": np.array([places[members] for members in learner.subsets.values()], dtype=np.int64),
     }
 
 
@@ -172,10 +220,28 @@ def from_saved(saved: dict[str, Any]) -> Arena:
         restore_slates(learner, saved["slates"])
     learner.lane = learner.new_lane(dim=saved["dim"], generation=saved["generation"])
     learner.lane.state = saved["state"]
-    learner.asks = _asks_of_generation(arena)
+    learner.asks = saved["lane_asks"] if "lane_asks" in saved else _asks_of_generation(arena)
+    if "subsets" in saved:
+        _restore_questions(arena, saved)
+    if "subsets" not in saved:
+        arena.counts = AnswerCounts.of_log(arena.log, [])
     if learner.lane.counts_pending:
         learner.open = _open_asks(arena.log)
     return arena
+
+
+def _restore_questions(arena: Arena, saved: dict[str, Any]) -> None:
+    """What snapshots hold since 0.2.0: what asks brought along, the data set, the goal."""
+    subsets = saved["subsets"]
+    known = [tuple(members) for members in subsets["members"]]
+    of_ask = zip(subsets["asks"].tolist(), subsets["members_of"].tolist(), strict=True)
+    arena.learner.subsets = {number: known[place] for number, place in of_ask}
+    arena.contexts = {number: AskContext.from_plain(plain) for number, plain in saved["contexts"]}
+    arena.prompts.restore(saved["prompts"], arena.table.numbers)
+    arena.remarks, arena.strengths = dict(saved["remarks"]), dict(saved["strengths"])
+    arena.counts = AnswerCounts.of_log(arena.log, saved["actors"])
+    arena.goal = None if saved["goal"] is None else ArenaGoal(**saved["goal"])
+    arena.closed = bool(saved["closed"])
 
 
 def _open_asks(log: DecisionLog) -> dict[int, OpenAsk]:

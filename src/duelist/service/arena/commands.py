@@ -6,27 +6,28 @@ nothing that a replay would not change as well. Nothing here knows of HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Protocol
 
 from duelist.journal.base import Event
-from duelist.service.arena.arena import Arena, Body, ListedItem
+from duelist.service.arena.arena import Arena, Body
+from duelist.service.arena.contexts import Context, Prompt
 from duelist.service.arena.decisions import UNDOABLE, Decision
-from duelist.service.arena.items import Item, with_ids
+from duelist.service.arena.items import Item
 from duelist.service.arena.learner import RequestedFeatures
-from duelist.service.arena.outcomes import OUTCOME_NAMES, Outcome, from_sides
+from duelist.service.arena.outcomes import OUTCOME_NAMES, Outcome, Strength, from_sides
+from duelist.service.arena.questions import Question, question_of
 from duelist.service.arena.slates import SlateLearner, places_of
-from duelist.service.errors import ConflictError, RefusedError
+from duelist.service.errors import ConflictError, QuotaError, RefusedError
+from duelist.service.keys import Key
 from duelist.version import __version__
-
-MAX_ITEMS = 1024
 
 
 class Arenas(Protocol):
     """The state that commands are decided on."""
 
     arenas: dict[str, Arena]
+    keys: dict[str, Key]
 
     def arena(self, arena_id: str) -> Arena:
         """The arena of that id. Raises `NotFoundError` where there is none."""
@@ -43,6 +44,8 @@ class Asked(NamedTuple):
         repeated: whether the same request had got this pair before.
         slate: instead of left and right, the items in the order of the screen; empty for a pair.
         ranking: the items that the answer names, best first.
+        prompt: what they answer; None for nothing.
+        blind: whether voters are told handles instead of ids.
     """
 
     decision: Decision
@@ -51,6 +54,8 @@ class Asked(NamedTuple):
     repeated: bool
     slate: tuple[Item, ...] = ()
     ranking: tuple[Item, ...] = ()
+    prompt: Prompt | None = None
+    blind: bool = False
 
 
 class Told(NamedTuple):
@@ -76,6 +81,8 @@ class Ask:
         request: id of the request; empty for none. The same id again gets the same pair.
         features: item id -> features, in arenas whose features come with each ask.
         voter: any name; empty for none. A named voter gets no pair twice while there are others.
+        context: a prompt, or what the candidates say this time; None for neither.
+        actor: id of the key or session that the request came with; empty where nobody asked for it.
     """
 
     arena: str
@@ -84,19 +91,24 @@ class Ask:
     request: str = ""
     features: RequestedFeatures | None = None
     voter: str = ""
+    context: Context | None = None
+    actor: str = ""
 
     def decide(self, state: Arenas, at: int) -> Event | None:
         """The event `asked`."""
         arena = state.arena(self.arena)
         if self.request and self.request in arena.asked_for:
             return None
+        if arena.closed or arena.spec.voter_quota or _has_quota(state, self.actor):
+            _check_may_answer(state, arena, self.actor, self.voter)
         if arena.undoable:
             arena.settle(at)
         spec, learner = arena.spec, arena.learner
-        offer = learner.offer(self.features)
+        question = self._question(arena)
+        offer = learner.offer(self.features) if question is None else question.offer
         limits = learner.unseen(offer, arena.seen, self.voter) if self.voter else None
         proposal = learner.propose(offer, limits)
-        actions, members = offer
+        actions, members, _ = offer
         body: Body = {
             "arena": spec.id,
             "at": at,
@@ -122,14 +134,18 @@ class Ask:
             body["exploration"] = proposal.exploration
             if proposal.proposed is not None:
                 body["proposed"] = [members[proposal.proposed.first[0]], members[proposal.proposed.second[0]]]
-        if self.request:
-            body["request"] = self.request
-        if self.voter:
-            body["voter"] = self.voter
+        if question is not None:
+            body |= question.facts(body)
+        body |= {name: said for name, said in (("by", self.actor), ("request", self.request), ("voter", self.voter)) if said}
         if self.features is not None:
             rows = zip(members, actions.features[0].tolist(), strict=True)
             body["features"] = {arena.table.items[number].id: row for number, row in rows}
         return Event("asked", body)
+
+    def _question(self, arena: Arena) -> Question | None:
+        if self.context is None and not arena.prompts.rows and (arena.goal is None or self.features is not None):
+            return None
+        return question_of(arena, self.context, self.features, self.voter, self.token)
 
     def reply(self, state: Arenas, event: Event | None) -> Asked:
         """The pair, new or as before."""
@@ -147,7 +163,10 @@ class Tell:
         ask: id of the decision.
         verdict: left, right, tie, both_bad or skip.
         voter: any name; empty for the voter who was asked, if there was one.
-        ranking: instead of a verdict, ids of items that were shown, best first: the best alone, or more.
+        ranking: instead of a verdict, ids or handles of items that were shown, best first: the best alone, or more.
+        strength: by how much the better one is better; empty where the voter did not say.
+        comment: what the voter adds in words.
+        actor: id of the key or session that the request came with; empty where nobody asked for it.
     """
 
     arena: str
@@ -155,6 +174,9 @@ class Tell:
     verdict: str
     voter: str = ""
     ranking: tuple[str, ...] = ()
+    strength: Strength | Literal[""] = ""
+    comment: str = ""
+    actor: str = ""
 
     def decide(self, state: Arenas, at: int) -> Event | None:
         """The event `told`; None where the same answer was given before."""
@@ -170,6 +192,9 @@ class Tell:
             raise ConflictError(
                 f"ask {self.ask} was answered before, and differently. Each ask counts once; undo it first, in time."
             )
+        if arena.closed or arena.spec.voter_quota or _has_quota(state, self.actor):
+            voter = self.voter or arena.voter_name(decision.asker) or ""
+            _check_may_answer(state, arena, self.actor, voter)
         kept = arena.learner.request_features
         if kept is not None and decision.number not in kept.waiting:
             raise ConflictError(f"ask {self.ask} was dropped: more than {kept.most_waiting} later asks came without an answer.")
@@ -178,6 +203,14 @@ class Tell:
             body["ranking"] = places
         if self.voter:
             body["voter"] = self.voter
+        if self.actor:
+            body["by"] = self.actor
+        if self.strength:
+            if not (outcome.is_win or outcome is Outcome.RANKED):
+                raise RefusedError(f"strength says by how much the better one is better; this answer is {self.verdict!r}.")
+            body["strength"] = self.strength
+        if self.comment:
+            body["comment"] = self.comment
         return Event("told", body)
 
     def _read(self, arena: Arena, decision: Decision) -> tuple[Outcome, tuple[int, ...] | None]:
@@ -187,7 +220,7 @@ class Tell:
             if self.verdict in ("left", "right"):
                 raise RefusedError(f"ask {self.ask} shows a slate, without sides: say best or ranking; got {self.verdict!r}.")
             return from_sides(self.verdict, flipped=False), None
-        numbers = [arena.table.number_of(item) for item in self.ranking]
+        numbers = [_number_of(arena, decision, item) for item in self.ranking]
         places = places_of(arena.learner, decision, numbers, self.ranking)
         if is_slate:
             return Outcome.RANKED, places
@@ -218,6 +251,7 @@ class Undo:
         """The event `undone`."""
         arena = state.arena(self.arena)
         number = arena.decision(self.ask).number
+        arena.check_open()
         arena.settle(at)
         decision = arena.log[number]
         if decision.outcome is Outcome.OPEN:
@@ -237,124 +271,59 @@ class Undo:
         return shown_pair(arena, arena.decision(self.ask), repeated=True)
 
 
-@dataclass(frozen=True, slots=True)
-class AddItems:
-    """Add items while votes come in. Votes on pairs shown before still count.
-
-    Attributes:
-        arena: id of the arena.
-        items: with their features. An empty id stands for one made from the name.
-    """
-
-    arena: str
-    items: Sequence[Item]
-
-    def decide(self, state: Arenas, at: int) -> Event:
-        """The event `added`."""
-        arena = state.arena(self.arena)
-        items = with_ids(self.items, taken=set(arena.table.numbers))
-        check_items(arena, items)
-        return Event("added", {"arena": self.arena, "at": at, "items": [item.to_plain() for item in items]})
-
-    def reply(self, state: Arenas, event: Event | None) -> list[ListedItem]:  # noqa: ARG002 - a command's signature
-        """All items."""
-        return state.arenas[self.arena].listed_items()
-
-
-@dataclass(frozen=True, slots=True)
-class SetRetired:
-    """Retire an item, or bring it back. Nothing that was learnt is forgotten.
-
-    Attributes:
-        arena: id of the arena.
-        item: id of the item.
-        retired: whether it is to be retired.
-    """
-
-    arena: str
-    item: str
-    retired: bool
-
-    def decide(self, state: Arenas, at: int) -> Event | None:
-        """The event `retired` or `returned`; None where nothing changes."""
-        table = state.arena(self.arena).table
-        number = table.number_of(self.item)
-        if (number in table.retired) == self.retired:
-            return None
-        least = state.arena(self.arena).learner.choices
-        if self.retired and len(table.active) <= least:
-            raise ConflictError(f"this arena needs {least} active items; add another before retiring this one.")
-        return Event("retired" if self.retired else "returned", {"arena": self.arena, "at": at, "item": number})
-
-    def reply(self, state: Arenas, event: Event | None) -> ListedItem:  # noqa: ARG002 - a command's signature
-        """The item."""
-        arena = state.arenas[self.arena]
-        return arena.listed_item(arena.table.number_of(self.item))
-
-
-@dataclass(frozen=True, slots=True)
-class ImportVotes:
-    """Learn past votes.
-
-    Attributes:
-        arena: id of the arena.
-        batch: any name. A batch of the same name and size is imported once.
-        votes: first item, second item, and outcome (first, second, tie or both_bad).
-    """
-
-    arena: str
-    batch: str
-    votes: Sequence[tuple[str, str, str]]
-
-    def decide(self, state: Arenas, at: int) -> Event | None:
-        """The event `imported`; None where the batch was imported before."""
-        arena = state.arena(self.arena)
-        if arena.learner.request_features is not None:
-            raise ConflictError("an arena whose features come with each ask cannot import votes: they have no features.")
-        known = arena.batches.get(self.batch)
-        if known is not None:
-            if known != len(self.votes):
-                raise ConflictError(
-                    f"batch {self.batch!r} was imported before with {known} votes; got {len(self.votes)}. "
-                    f"Name the new one differently."
-                )
-            return None
-        rows = []
-        for place, (first, second, outcome) in enumerate(self.votes):
-            if first == second:
-                raise RefusedError(f"vote {place} compares {first!r} with itself. A vote needs two items.")
-            rows.append([arena.table.number_of(first), arena.table.number_of(second), outcome])
-        return Event("imported", {"arena": self.arena, "at": at, "batch": self.batch, "votes": rows})
-
-    def reply(self, state: Arenas, event: Event | None) -> bool:  # noqa: ARG002 - a command's signature
-        """Whether the batch had been imported before."""
-        return event is None
-
-
 def shown_pair(arena: Arena, decision: Decision, *, repeated: bool) -> Asked:
-    """A decision with its two items, left and right as drawn; of a slate, with all."""
-    items, learner = arena.table.items, arena.learner
-    if decision.number in learner.slates:
-        slate, ranking = learner.slates[decision.number], learner.rankings.get(decision.number, ())
-        shown = tuple(items[number] for number in slate.screen)
-        return Asked(decision, shown[0], shown[1], repeated, shown, tuple(items[slate.items[place]] for place in ranking))
-    first, second = items[decision.first], items[decision.second]
-    return Asked(decision, second, first, repeated) if decision.flipped else Asked(decision, first, second, repeated)
+    """A decision with its two items, left and right as drawn, and what they said in it; of a slate, with all."""
+    items, learner, number = arena.table.items, arena.learner, decision.number
+    prompt = arena.prompt_of(number)
+    if number in learner.slates:
+        slate, ranking = learner.slates[number], learner.rankings.get(number, ())
+        shown = tuple(_as_shown(arena, number, item) for item in slate.screen)
+        ranked = tuple(items[slate.items[place]] for place in ranking)
+        return Asked(decision, shown[0], shown[1], repeated, shown, ranked, prompt, arena.spec.blind)
+    first, second = decision.first, decision.second
+    left, right = (second, first) if decision.flipped else (first, second)
+    if number in arena.contexts or number in arena.prompts.of_ask:
+        both = _as_shown(arena, number, left), _as_shown(arena, number, right)
+    else:
+        both = items[left], items[right]
+    return Asked(decision, *both, repeated, (), (), prompt, arena.spec.blind)
 
 
-def check_items(arena: Arena, items: Sequence[Item]) -> None:
-    """Refuse items that an arena cannot take."""
-    total = len(arena.table.items) + len(items)
-    if total > MAX_ITEMS:
-        raise ConflictError(f"an arena holds at most {MAX_ITEMS} items; this would make {total}.")
-    wanted = arena.spec.dim if arena.spec.features in ("given", "text") else 0
-    seen = set(arena.table.numbers)
-    for item in items:
-        if item.id in seen:
-            raise ConflictError(f"there is an item {item.id!r} in arena {arena.spec.id!r} already. Give each its own id.")
-        seen.add(item.id)
-        if len(item.features) != wanted:
-            raise RefusedError(
-                f"item {item.id!r} must come with {wanted} features in this arena; got {len(item.features)}. "
-                f"All items of an arena share one kind and one length of features."
-            )
+def handle_of(decision: Decision, place: int) -> str:
+    """What a voter calls the item in that place on the screen, from 1, where ids are not told.
+
+    It says which ask it belongs to and nothing of the item.
+    """
+    return f"{decision.id}.{place}"
+
+
+def _as_shown(arena: Arena, number: int, item: int) -> Item:
+    """An item with what it said in a decision."""
+    content, kind = arena.content_of(number, item)
+    return replace(arena.table.items[item], content=content, format=kind)
+
+
+def _number_of(arena: Arena, decision: Decision, name: str) -> int:
+    """The item that a voter means, by its id or by its handle."""
+    if name.startswith(f"{decision.id}."):
+        slate = arena.learner.slates.get(decision.number)
+        screen = (decision.left, decision.right) if slate is None else slate.screen
+        for place, number in enumerate(screen, start=1):
+            if name == handle_of(decision, place):
+                return number
+    return arena.table.number_of(name)
+
+
+def _has_quota(state: Arenas, actor: str) -> bool:
+    return actor in state.keys and state.keys[actor].quota > 0
+
+
+def _check_may_answer(state: Arenas, arena: Arena, actor: str, voter: str) -> None:
+    """Refuse where the arena is closed, or a quota is used up."""
+    arena.check_open()
+    key = state.keys.get(actor)
+    if key is not None and key.quota and arena.counts.through(actor) >= key.quota:
+        raise QuotaError(f"this voting link was made for {key.quota} answers, and all of them were given. Thank you.")
+    most = arena.spec.voter_quota
+    if most and voter in arena.voters and arena.counts.of_voter(arena.voters[voter]) >= most:
+        raise QuotaError(f"a voter may give {most} answers in this arena, and all of yours were given. Thank you.")

@@ -37,7 +37,9 @@ _COLUMNS = {
     "draw_2_first": "d",
     "draw_2_second": "d",
     "asker": "l",  # who was asked; since 0.2.0
+    "teller": "l",  # through which key the answer came; since 0.2.0
 }
+_SINCE = ("asker", "teller")  # columns that a snapshot of before does not have
 
 
 class NewDecision(NamedTuple):
@@ -92,6 +94,7 @@ class Decision(NamedTuple):
     draw_2_first: float
     draw_2_second: float
     asker: int
+    teller: int
 
     @property
     def id(self) -> str:
@@ -123,7 +126,20 @@ class DecisionLog:
         """Add a decision that waits for its answer. Returns its number."""
         *pair, asked_at, roster, probability, explored, drawn, asker = new
         utilities = (*drawn[0], *drawn[1]) if drawn else _NO_DRAWS
-        values = (*pair, Outcome.OPEN, WAITING, asked_at, 0, roster, NO_VOTER, probability, explored, *utilities, asker)
+        values = (
+            *pair,
+            Outcome.OPEN,
+            WAITING,
+            asked_at,
+            0,
+            roster,
+            NO_VOTER,
+            probability,
+            explored,
+            *utilities,
+            asker,
+            NO_VOTER,
+        )
         for column, value in zip(self._columns.values(), values, strict=True):
             column.append(value)
         self._counts[Outcome.OPEN] += 1
@@ -134,13 +150,13 @@ class DecisionLog:
         row[4], row[6] = bool(row[4]), _OUTCOMES[row[6]]
         return Decision._make(row)
 
-    def set_told(self, number: int, outcome: Outcome, told_at: int, voter: int, stage: int) -> None:
+    def set_told(self, number: int, outcome: Outcome, told_at: int, voter: int, stage: int, teller: int = NO_VOTER) -> None:
         """Write down an answer, or take it back with Outcome.OPEN."""
         columns = self._columns
         self._counts[columns["outcome"][number]] -= 1
         self._counts[outcome] += 1
         columns["outcome"][number], columns["told_at"][number] = outcome, told_at
-        columns["voter"][number], columns["stage"][number] = voter, stage
+        columns["voter"][number], columns["stage"][number], columns["teller"][number] = voter, stage, teller
 
     def asker_of(self, number: int) -> int:
         """Number of the voter who was asked; NO_VOTER where there was none."""
@@ -167,9 +183,9 @@ class DecisionLog:
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> DecisionLog:
         """The inverse of `to_arrays`."""
         log = cls()
-        nobody = np.full(len(arrays["token"]), NO_VOTER)  # a snapshot of before does not say who was asked
+        nobody = np.full(len(arrays["token"]), NO_VOTER)
         for name, column in log._columns.items():
-            known = arrays.get("asker", nobody) if name == "asker" else arrays[name]
+            known = arrays.get(name, nobody) if name in _SINCE else arrays[name]
             column.frombytes(np.ascontiguousarray(known).tobytes())
         log._counts = np.bincount(log.column("outcome"), minlength=len(Outcome)).tolist()
         return log

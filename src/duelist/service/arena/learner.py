@@ -25,6 +25,7 @@ from duelist.typing import FloatArray
 
 RequestedFeatures = Mapping[str, Sequence[float]]
 MOST_WAITING = 10_000
+_KEPT_SUBSETS = 1024
 
 
 class Offer(NamedTuple):
@@ -33,10 +34,12 @@ class Offer(NamedTuple):
     Attributes:
         actions: a row per item.
         members: the number of the item of each row.
+        codes: a number for what voters see of each; None for the items' own.
     """
 
     actions: FiniteActions
     members: tuple[int, ...]
+    codes: Codes | None = None
 
 
 class OpenAsk(NamedTuple):
@@ -160,6 +163,7 @@ class Learner:
         choices: how many items an ask shows.
         slates: what asks for slates show, by decision; empty where pairs are shown.
         rankings: places in the slate, best first, of the answers that rank.
+        subsets: the items that asks were chosen from, by decision, where those were not all active ones.
     """
 
     choices = 2
@@ -168,6 +172,7 @@ class Learner:
         self._spec, self._table, self._policy = spec, table, policy
         self.slates: dict[int, ShownSlate] = {}
         self.rankings: dict[int, tuple[int, ...]] = {}
+        self.subsets: dict[int, tuple[int, ...]] = {}
         self.lane = self.new_lane(dim=spec.dim_for(0), generation=0)
         self.asks = 0  # in this generation of the lane
         self.learnt: list[int] = []  # decisions in the order in which the lane learnt them
@@ -175,6 +180,7 @@ class Learner:
         # The arena shows a neighbour instead of the same item twice, which no policy includes in its probabilities.
         self._may_repeat = spec.policy.get("same_arm") == "allow"
         self._offers: dict[int, Offer] = {}
+        self._subset_offers: dict[tuple[int, ...], Offer] = {}
         # The latest asks whose answers were not learnt yet, oldest first. Kept where the policy counts them.
         self.open: dict[int, OpenAsk] = {}
 
@@ -185,15 +191,19 @@ class Learner:
     def _problem(self, dim: int) -> Problem:
         return Problem(dim=dim, live=True)
 
-    def offer(self, features: RequestedFeatures | None) -> Offer:
-        """What an ask may choose from."""
+    def offer(self, features: RequestedFeatures | None, members: tuple[int, ...] | None = None) -> Offer:
+        """What an ask may choose from: `members`, ascending, or all active items."""
         if self.request_features is None:
             if features is not None:
                 raise RefusedError("this arena knows its items' features; an ask must not bring its own.")
+            if members is not None:
+                return self._subset(members)
             version = len(self._table.rosters) - 1
             return self._offers.get(version) or self._roster(version)
         if features is None:
             raise RefusedError("this arena needs the features of at least two items with every ask.")
+        if members is not None and {self._table.number_of(item) for item in features} != set(members):
+            raise RefusedError("an ask must bring the features of its candidates, and of no other items.")
         return Offer(*self.request_features.offered(self._table, features))
 
     def _roster(self, version: int) -> Offer:
@@ -204,6 +214,15 @@ class Learner:
                 f"arena {self._spec.id!r} has {len(members)} active item(s); a duel needs two. Add items first."
             )
         offer = self._offers[version] = Offer(FiniteActions(self._table.features(members, self.lane.dim)), members)
+        return offer
+
+    def _subset(self, members: tuple[int, ...]) -> Offer:
+        """These items alone."""
+        offer = self._subset_offers.get(members)
+        if offer is None:
+            offer = self._subset_offers[members] = Offer(FiniteActions(self._table.features(members, self.lane.dim)), members)
+            if len(self._subset_offers) > _KEPT_SUBSETS:
+                del self._subset_offers[next(iter(self._subset_offers))]
         return offer
 
     def propose(self, offer: Offer, limits: Limits | None = None) -> Proposal[Duels]:
@@ -233,7 +252,9 @@ class Learner:
         return [int(contents[offer.members.index(item)]) for item in items]
 
     def _contents(self, offer: Offer) -> Codes:
-        """(n_arms,) an item is its number; where features come with each ask, it is what they say."""
+        """(n_arms,) an item is its number; where features or contents come with each ask, it is what they say."""
+        if offer.codes is not None:
+            return offer.codes
         if self.request_features is not None:
             return np.asarray(offer.actions.fingerprints[0])
         return np.array(offer.members, dtype=np.uint64)
@@ -268,6 +289,8 @@ class Learner:
     def _offer_with(self, number: int, ask: OpenAsk) -> Offer | None:
         """What an open ask was chosen from; None where it was dropped."""
         if self.request_features is None:
+            if number in self.subsets:
+                return self._subset(self.subsets[number])
             return self._offers.get(ask.roster) or self._roster(ask.roster)
         kept = self.request_features.waiting.get(number)
         return None if kept is None else Offer(*kept)
@@ -275,7 +298,7 @@ class Learner:
     def candidates(self, decision: Decision) -> tuple[int, ...]:
         """Numbers of the items that a decision was chosen from; none where that was not kept, as at version 0.1.0."""
         if self.request_features is None:
-            return self._table.rosters[decision.roster]
+            return self.subsets.get(decision.number) or self._table.rosters[decision.roster]
         return self.request_features.members.get(decision.number, ())
 
     def probability(self, proposal: Proposal[Duels]) -> float | None:
@@ -298,10 +321,10 @@ class Learner:
     def learn(self, decision: Decision) -> None:
         """Learn an answer."""
         first, second = decision.first, decision.second
-        offer = self._offers.get(decision.roster)
+        offer = None if decision.number in self.subsets else self._offers.get(decision.roster)
         if offer is None or first not in offer.members or second not in offer.members:
             offer = self._offer_of(decision)
-        actions, members = offer
+        actions, members, _ = offer
         self.lane.learn_rows(actions, members.index(first), members.index(second), SIGNS[decision.outcome])
 
     def start_again(self, dim: int, learnt: Sequence[Decision]) -> None:
@@ -309,15 +332,26 @@ class Learner:
         self.lane = self.new_lane(dim=dim, generation=self.lane.generation + 1)
         self.asks = 0
         self._offers.clear()
+        self._subset_offers.clear()
         for decision in learnt:
             self.learn(decision)
 
     def _offer_of(self, decision: Decision) -> Offer:
         """What a decision was chosen from; an imported vote may be about retired items, which then join in."""
         if self.request_features is not None:
-            return Offer(*self.request_features.waiting[decision.number])
+            return self._requested(decision, self.request_features)
+        if decision.number in self.subsets:
+            return self._subset(self.subsets[decision.number])
         members = self._table.rosters[decision.roster]
         if decision.first in members and decision.second in members:
             return self._roster(decision.roster)
         members = tuple(sorted({*members, decision.first, decision.second}))
         return Offer(FiniteActions(self._table.features(members, self.lane.dim)), members)
+
+    def _requested(self, decision: Decision, kept: RequestFeatures) -> Offer:
+        """What an ask with features was chosen from; once it was answered, the pair is all that is kept of it."""
+        if decision.number in kept.waiting:
+            return Offer(*kept.waiting[decision.number])
+        order = sorted((decision.first, decision.second))
+        rows = kept.pair_of(decision)
+        return Offer(FiniteActions(rows if order[0] == decision.first else rows[::-1].copy()), tuple(order))

@@ -12,7 +12,8 @@ from enum import IntEnum
 from typing import Literal
 
 Verdict = Literal["left", "right", "tie", "both_bad", "skip"]
-Said = Literal["left", "right", "tie", "both_bad", "skip", "ranked"]
+Strength = Literal["much", "slightly"]
+Said = Literal["left", "right", "tie", "both_bad", "skip", "ranked", "removed"]
 
 
 class Outcome(IntEnum):
@@ -25,6 +26,7 @@ class Outcome(IntEnum):
     BOTH_BAD = 4
     SKIP = 5
     RANKED = 6  # of a slate: the items in order, or the best of them alone
+    REMOVED = 7  # taken back by an administrator, with all other answers of its voter
 
     @property
     def is_win(self) -> bool:
@@ -42,6 +44,7 @@ OUTCOMES = {
     "both_bad": Outcome.BOTH_BAD,
     "skip": Outcome.SKIP,
     "ranked": Outcome.RANKED,
+    "removed": Outcome.REMOVED,
 }
 OUTCOME_NAMES = {outcome: name for name, outcome in OUTCOMES.items()}
 

@@ -46,9 +46,9 @@ class SlateLearner(Learner):
         policy: Any = self._policy
         return SlateLane(policy, self._problem(dim), seed=self._spec.seed, generation=generation)
 
-    def offer(self, features: RequestedFeatures | None) -> Offer:
+    def offer(self, features: RequestedFeatures | None, members: tuple[int, ...] | None = None) -> Offer:
         """What an ask may choose from: at least as many items as are shown."""
-        offer = super().offer(features)
+        offer = super().offer(features, members)
         if len(offer.members) < self.choices:
             raise ConflictError(
                 f"arena {self._spec.id!r} shows {self.choices} items at once and has {len(offer.members)} to show. "
@@ -86,7 +86,7 @@ class SlateLearner(Learner):
         """Learn the answer to a slate, or an imported vote on a pair."""
         slate = self.slates.get(decision.number)
         numbers = (decision.first, decision.second) if slate is None else slate.items
-        actions, members = self._offer_of(decision)
+        actions, members, _ = self._offer_of(decision)
         lane: Any = self.lane  # of slates
         rows = np.array([[members.index(number) for number in numbers]])
         if slate is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from duelist.service.arena.contexts import Prompt
 from duelist.service.arena.outcomes import Outcome
 
 TieKind = Literal["half", "ignored"]
@@ -34,6 +35,10 @@ class ArenaSpec:
             this choice existed have no such setting and ignore ties, as they always did.
         exploration: probability with which any two items are shown instead of the policy's pair, so that every pair has a known
             probability.
+        blind: whether voters are told nothing of items but their contents: an ask names them by handles of its own. Arenas from
+            before this choice existed tell the ids.
+        voter_quota: most answers of one voter; 0 for no limit.
+        prompt: what the candidates answer where an ask does not say so, as `Prompt.to_plain` writes it; None for nothing.
     """
 
     id: str
@@ -48,6 +53,14 @@ class ArenaSpec:
     version: str
     ties: TieKind = "ignored"
     exploration: float = 0.0
+    blind: bool = False
+    voter_quota: int = 0
+    prompt: dict[str, Any] | None = None
+
+    @property
+    def asked_about(self) -> Prompt | None:
+        """What the candidates answer where an ask does not say so."""
+        return None if self.prompt is None else Prompt.from_plain(self.prompt)
 
     @property
     def learnt_outcomes(self) -> tuple[Outcome, ...]:

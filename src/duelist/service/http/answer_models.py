@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from duelist.service.arena.contexts import PromptFormat
+from duelist.service.arena.goals import Evidence, GoalKind
 from duelist.service.arena.items import Format
 from duelist.service.arena.outcomes import Said
 from duelist.service.arena.spec import FeatureKind, TieKind
@@ -45,6 +47,39 @@ class ItemList(Answer):
     items: list[ItemInfo]
 
 
+class GoalInfo(Answer):
+    """What shall be found out of an arena."""
+
+    kind: GoalKind
+    delta: Share
+    k: Whole
+    challenger: str
+    champion: str
+    evidence: Evidence
+
+
+class VerdictInfo(Answer):
+    """Are we done? How far the votes have come towards the goal."""
+
+    arena: str
+    goal: GoalInfo
+    decided: bool = Field(description="Whether the error probability is at most delta.")
+    items: list[str] = Field(description="Whom the votes name now: the best, the top k, all in order, or the better of two.")
+    promote: bool | None = Field(
+        description="For promote: whether it is decided, and for the challenger. Null for other goals."
+    )
+    error_probability: Share = Field(
+        description="Whoever stops as soon as this is at most delta is wrong with probability at most delta, however often one "
+        "looked before."
+    )
+    votes: Whole = Field(description="Answers that it is computed from.")
+    votes_expected: Whole | None = Field(
+        description="Votes that are still needed if the rest looks like those so far; null where nothing points to an end."
+    )
+    sentence: str
+    revision: Whole
+
+
 class ArenaInfo(Answer):
     """An arena."""
 
@@ -64,6 +99,11 @@ class ArenaInfo(Answer):
     exploration: Share = Field(description="Probability with which any two items are shown instead of the policy's pair.")
     undo_seconds: float
     seed: Whole
+    closed: bool = Field(default=False, description="Whether it takes no more asks and answers.")
+    blind: bool = Field(default=False, description="Whether voters are told handles in the place of ids.")
+    voter_quota: Whole = Field(default=0, description="Most answers of one voter; 0 for no limit.")
+    prompts: Whole = Field(default=0, description="Prompts of its dataset.")
+    goal: GoalInfo | None = Field(default=None, description="What shall be found out; see the verdict.")
 
 
 class ArenaList(Answer):
@@ -75,9 +115,26 @@ class ArenaList(Answer):
 class Candidate(Answer):
     """One side of a pair, or one of a slate, as a voter sees it."""
 
-    item: str
+    item: str = Field(
+        description="Id of the item; with a vote key in a blind arena a handle, which says nothing and works as well."
+    )
     content: str
     format: Format
+
+
+class MessageInfo(Answer):
+    """One turn of a conversation."""
+
+    role: str
+    content: str
+
+
+class PromptInfo(Answer):
+    """What the candidates answer."""
+
+    format: PromptFormat
+    content: str = Field(description="Empty for a conversation.")
+    messages: list[MessageInfo] | None = Field(default=None, description="Of a conversation.")
 
 
 class AskInfo(Answer):
@@ -85,6 +142,7 @@ class AskInfo(Answer):
 
     id: str
     arena: str
+    prompt: PromptInfo | None = Field(default=None, description="To be shown above the candidates.")
     left: Candidate | None = Field(description="Null for a slate.")
     right: Candidate | None
     candidates: list[Candidate] | None = Field(default=None, description="The slate, in arenas that show more than two.")
@@ -196,6 +254,7 @@ class ExplainedSide(Answer):
     low: float
     high: float
     probability_best: Share
+    content: str = Field(default="", description="What it said in this ask.")
 
 
 class ExplanationInfo(Answer):
@@ -203,6 +262,7 @@ class ExplanationInfo(Answer):
 
     id: str
     policy: str
+    prompt: PromptInfo | None = None
     left: ExplainedSide
     right: ExplainedSide
     probability_left_wins: Share
@@ -230,6 +290,9 @@ class KeyInfo(Answer):
     label: str
     arena: str | None
     created_at: Whole
+    voter: str | None = Field(default=None, description="Whose answers come through it, whatever name a request says.")
+    quota: Whole | None = Field(default=None, description="Most answers through it.")
+    answers: Whole | None = Field(default=None, description="Standing answers that came through it; of vote keys of one arena.")
 
 
 class MadeKey(KeyInfo):
@@ -259,3 +322,58 @@ class Health(Answer):
     arenas: Whole
     position: Whole = Field(description="Events in the journal.")
     notes: list[str] = Field(description="What was found when the journal was opened, such as a torn last record.")
+
+
+class DatasetInfo(Answer):
+    """What became of prompts that were added."""
+
+    batch: str
+    prompts: Whole = Field(description="All prompts of the arena now.")
+    repeated: bool = Field(description="True where the batch had been added before.")
+
+
+class VoterInfo(Answer):
+    """A named voter of an arena."""
+
+    voter: str
+    answers: Whole = Field(description="That stand.")
+    removed: Whole = Field(description="That were removed.")
+
+
+class VoterList(Answer):
+    """The named voters of an arena, most answers first."""
+
+    voters: list[VoterInfo]
+
+
+class RemovedInfo(Answer):
+    """What is left after the answers of a voter were removed."""
+
+    voter: str
+    removed: bool = Field(description="False where no answer stood.")
+    answers_learnt: Whole
+
+
+class ErasedInfo(Answer):
+    """What a voter is called after the name was erased."""
+
+    voter: str
+
+
+class AuditEntry(Answer):
+    """One event of the journal."""
+
+    position: Whole
+    at: Whole = Field(description="Milliseconds since 1970, UTC.")
+    kind: str
+    arena: str | None
+    by: str | None = Field(description="Id of the key or session behind the request; null before 0.2.0.")
+    label: str | None = Field(description="Of that key, where it exists.")
+    about: str = Field(description="What it was about, in a few words.")
+
+
+class AuditLog(Answer):
+    """Events, newest first."""
+
+    entries: list[AuditEntry]
+    next: Whole | None = Field(description="`before` of the next page; null at the beginning of the journal.")

@@ -24,7 +24,7 @@ _PATTERNS = {"arena": re.compile(ARENA_ID), "ask": re.compile(ASK_ID)}
 
 
 class FastRoute(APIRoute):
-    """A route of the form `endpoint(service, arena[, ask], body)` whose body is a model, or may be left out."""
+    """A route of the form `endpoint(service, caller, arena[, ask], body)` whose body is a model, or may be left out."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """What is called for every request."""
@@ -37,9 +37,9 @@ class FastRoute(APIRoute):
             for name, value in path.items():
                 if not _PATTERNS[name].fullmatch(value):
                     raise _not_matching(name)
-            check_voter(scope.get(CALLER), path["arena"])
+            caller = check_voter(scope.get(CALLER), path["arena"])
             body = _parsed(model, scope[BODY], request.headers.get("content-type", ""), optional=optional)
-            return await endpoint(service=scope["app"].state.service, body=body, **path)
+            return await endpoint(service=scope["app"].state.service, caller=caller, body=body, **path)
 
         return handle
 

@@ -21,6 +21,7 @@ ARENA_ID = r"^[a-z0-9][a-z0-9-]{0,63}$"
 ITEM_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 ASK_ID = r"^[0-9]{1,12}-[0-9a-f]{16}$"
 KEY_ID = r"^[0-9a-f]{12}$"
+VOTER_NAME = r"^[A-Za-z0-9._-]{1,64}$"
 ArenaId = Annotated[str, Field(pattern=ARENA_ID, description="Lower-case letters, digits and hyphens.", examples=["answers"])]
 ItemId = Annotated[str, Field(pattern=ITEM_ID, description="Letters, digits, dots, hyphens, underscores.", examples=["a1"])]
 Line = Annotated[str, Field(min_length=1, max_length=200, pattern=_LINE)]
@@ -30,6 +31,13 @@ Feature = Annotated[float, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE)]
 Features = Annotated[list[Feature], Field(min_length=1, max_length=MAX_DIM)]
 Whole = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def check_image(address: str | None) -> None:
+    """Refuse what cannot be the address of an image."""
+    address = address or ""
+    if not address.startswith(("https://", "http://")) or any(c.isspace() for c in address) or len(address) > 2000:
+        raise ValueError("the content of an image must be its address: http:// or https://, no spaces, at most 2000 long")
 
 
 class Request(BaseModel):

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Response
 
 from duelist.live.beliefs import predict_rows
 from duelist.service.arena.arena import Arena
-from duelist.service.arena.commands import ImportVotes
+from duelist.service.arena.decisions import Decision
+from duelist.service.arena.item_commands import ImportVotes
 from duelist.service.errors import ConflictError, RefusedError
 from duelist.service.http.answer_models import (
     ExplainedSide,
@@ -22,8 +23,9 @@ from duelist.service.http.answer_models import (
     Timeline,
     TimelineBucket,
 )
-from duelist.service.http.dependencies import AdminArena, AskPath, ReadArena, TheService, refusals
+from duelist.service.http.dependencies import AdminArena, AskPath, ReadArena, TheCaller, TheService, refusals
 from duelist.service.http.request_models import NewImport, PredictionRequest
+from duelist.service.http.votes import prompt_info
 from duelist.service.insight.explain import Side, explain
 from duelist.service.insight.export import as_csv, as_parquet, table_of
 from duelist.service.insight.leaderboard import LEVEL
@@ -127,11 +129,13 @@ def explanation(service: TheService, arena: ReadArena, ask: AskPath) -> Explanat
     def show(state: ServiceState) -> ExplanationInfo:
         found = state.arena(arena)
         why = explain(found, decision, computed)
+        prompt = found.prompt_of(decision.number)
         return ExplanationInfo(
             id=decision.id,
             policy=str(found.spec.policy["kind"]),
-            left=_side(found, why.left),
-            right=_side(found, why.right),
+            prompt=None if prompt is None else prompt_info(prompt),
+            left=_side(found, why.left, decision),
+            right=_side(found, why.right, decision),
             probability_left_wins=why.probability_left_wins,
             low=why.low,
             high=why.high,
@@ -155,14 +159,14 @@ def export(service: TheService, arena: ReadArena, format: Literal["csv", "parque
 
 
 @router.post("/arenas/{arena}/imports", status_code=201, responses=refusals(400, 404, 409, 503))
-async def import_votes(service: TheService, arena: AdminArena, body: NewImport) -> ImportInfo:
+async def import_votes(service: TheService, caller: TheCaller, arena: AdminArena, body: NewImport) -> ImportInfo:
     """Learn from comparisons made elsewhere: a warm start. A batch counts once, however often it is sent."""
     votes = [(vote.first, vote.second, str(vote.outcome)) for vote in body.votes]
-    repeated = await service.commit(ImportVotes(arena, body.batch, votes))
+    repeated = await service.commit(ImportVotes(arena, body.batch, votes), by=caller)
     return ImportInfo(batch=body.batch, votes=len(votes), repeated=repeated)
 
 
-def _side(arena: Arena, side: Side) -> ExplainedSide:
+def _side(arena: Arena, side: Side, decision: Decision) -> ExplainedSide:
     item = arena.table.items[side.item]
     return ExplainedSide(
         item=item.id,
@@ -172,4 +176,5 @@ def _side(arena: Arena, side: Side) -> ExplainedSide:
         low=side.low,
         high=side.high,
         probability_best=side.probability_best,
+        content=arena.content_of(decision.number, side.item).content,
     )

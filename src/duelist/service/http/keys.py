@@ -11,6 +11,7 @@ from duelist.service.http.dependencies import Admin, KeyPath, TheCaller, TheServ
 from duelist.service.http.request_models import NewKey, NewSession
 from duelist.service.keys import Key, digest_of, new_secret
 from duelist.service.sessions import COOKIE
+from duelist.service.state import ServiceState
 
 router = APIRouter(prefix="/api/v1", tags=["keys"])
 
@@ -18,22 +19,22 @@ router = APIRouter(prefix="/api/v1", tags=["keys"])
 @router.get("/keys", responses=refusals())
 def list_keys(service: TheService, _caller: Admin) -> KeyList:
     """All keys, without their secrets: those are not stored."""
-    keys = service.store.read(lambda state: list(state.keys.values()))
-    return KeyList(keys=[_key_info(key) for key in keys])
+    return service.store.read(lambda state: KeyList(keys=[_key_info(key, state) for key in state.keys.values()]))
 
 
 @router.post("/keys", status_code=201, responses=refusals(400, 404, 503))
-async def make_key(service: TheService, _caller: Admin, body: NewKey) -> MadeKey:
+async def make_key(service: TheService, caller: Admin, body: NewKey) -> MadeKey:
     """Make a key. Its secret is in this answer and nowhere else."""
     secret = new_secret()
-    key = await service.commit(CreateKey(secret, body.role, body.label, body.arena or ""))
-    return MadeKey(**_key_info(key).model_dump(), secret=secret)
+    wanted = CreateKey(secret, body.role, body.label, body.arena or "", body.voter or "", body.quota or 0)
+    key = await service.commit(wanted, by=caller)
+    return MadeKey(**_key_info(key, service.store.state).model_dump(), secret=secret)
 
 
 @router.delete("/keys/{key}", status_code=204, responses=refusals(404, 409, 503))
-async def revoke_key(service: TheService, _caller: Admin, key: KeyPath) -> None:
+async def revoke_key(service: TheService, caller: Admin, key: KeyPath) -> None:
     """Revoke a key at once. The last admin key stays."""
-    await service.commit(RevokeKey(key))
+    await service.commit(RevokeKey(key), by=caller)
 
 
 @router.get("/session", responses=refusals())
@@ -64,5 +65,15 @@ def set_cookie(response: Response, secret: str, *, secure: bool) -> None:
     response.set_cookie(COOKIE, secret, httponly=True, samesite="strict", secure=secure, path="/", max_age=12 * 3600)
 
 
-def _key_info(key: Key) -> KeyInfo:
-    return KeyInfo(id=key.id, role=key.role, label=key.label, arena=key.scope or None, created_at=key.created_at)
+def _key_info(key: Key, state: ServiceState) -> KeyInfo:
+    arena = state.arenas.get(key.scope) if key.role == "vote" else None
+    return KeyInfo(
+        id=key.id,
+        role=key.role,
+        label=key.label,
+        arena=key.scope or None,
+        created_at=key.created_at,
+        voter=key.voter or None,
+        quota=key.quota or None,
+        answers=None if arena is None else arena.counts.through(key.id),
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from duelist.service.arena.items import Format
-from duelist.service.arena.outcomes import Verdict
+from duelist.service.arena.outcomes import Strength, Verdict
 from duelist.service.arena.spec import FeatureKind, TieKind
 from duelist.service.http.fields import (
     MAX_CHOICES,
@@ -21,7 +21,9 @@ from duelist.service.http.fields import (
     Request,
     Text,
     Voter,
+    check_image,
 )
+from duelist.service.http.question_models import AskedCandidate, NewDataset, NewGoal, PromptField
 from duelist.service.keys import Role
 
 
@@ -37,11 +39,7 @@ class NewItem(Request):
     @model_validator(mode="after")
     def _image_has_an_address(self) -> NewItem:
         if self.format == "image":
-            address = self.content or ""
-            if not address.startswith(("https://", "http://")) or any(c.isspace() for c in address) or len(address) > 2000:
-                raise ValueError(
-                    "the content of an image must be its address: http:// or https://, no spaces, at most 2000 long"
-                )
+            check_image(self.content)
         return self
 
 
@@ -74,8 +72,23 @@ class NewArena(Request):
     embedder: Annotated[str, Field(min_length=1, max_length=40)] | None = Field(
         default=None, description='Which embedder a "text" arena uses; "hashing" where it is left out.'
     )
-    items: Annotated[list[NewItem], Field(min_length=2, max_length=MAX_ITEMS_AT_ONCE)]
-    policy: PolicyChoice = Field(default_factory=PolicyChoice)
+    items: Annotated[list[NewItem], Field(min_length=2, max_length=MAX_ITEMS_AT_ONCE)] | None = Field(
+        default=None, description="May be left out where a dataset says which items there are."
+    )
+    dataset: NewDataset | None = Field(
+        default=None, description="Prompts with their answers: asks then take one after the other."
+    )
+    prompt: PromptField | None = Field(default=None, description="What all candidates answer. Shown above them with every ask.")
+    goal: NewGoal | None = Field(default=None, description="What shall be found out; see the verdict.")
+    blind: bool = Field(
+        default=True,
+        description="Whether voters are told nothing of items but their contents: an ask with a vote key then has handles in "
+        "place of ids, and no probability.",
+    )
+    voter_quota: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        default=0, description="Most answers of one voter; 0 for no limit."
+    )
+    policy: PolicyChoice | None = Field(default=None, description="Left out: one that fits the goal, else FGTS.")
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     ties: TieKind = Field(
         default="half",
@@ -117,6 +130,19 @@ class NewAsk(Request):
         default=None,
         description="A named voter gets no pair twice while there are others, and need not be named again.",
     )
+    prompt: PromptField | None = Field(default=None, description="What the candidates answer. Shown above them.")
+    candidates: Annotated[list[AskedCandidate], Field(min_length=2, max_length=MAX_ITEMS_AT_ONCE)] | None = Field(
+        default=None,
+        description="The items to choose from, and what each says this time, such as an answer that was generated just now. "
+        "What is learnt is about the items.",
+    )
+
+    @model_validator(mode="after")
+    def _names_every_candidate_once(self) -> NewAsk:
+        names = [one.item for one in self.candidates or ()]
+        if len(set(names)) < len(names):
+            raise ValueError("name every candidate once")
+        return self
 
 
 class PredictionRequest(Request):
@@ -131,11 +157,13 @@ class NewAnswer(Request):
     outcome: Verdict | None = Field(
         default=None, description="left or right for the one preferred of a pair; tie; both_bad; skip for no opinion."
     )
-    best: ItemId | None = Field(default=None, description="Instead: the item that is best of those shown.")
+    best: ItemId | None = Field(default=None, description="Instead: the item that is best of those shown, by its id or handle.")
     ranking: Annotated[list[ItemId], Field(min_length=1, max_length=MAX_CHOICES)] | None = Field(
         default=None, description="Instead: items that were shown, best first; all of them, or the best few."
     )
     voter: Voter | None = Field(default=None, description="Answers of a named voter can be undone for a while.")
+    strength: Strength | None = Field(default=None, description="By how much the better one is better. Kept; see the export.")
+    comment: Annotated[Text, Field(max_length=2000)] | None = Field(default=None, description="What the voter adds in words.")
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> NewAnswer:
@@ -173,9 +201,27 @@ class NewKey(Request):
     role: Role = "vote"
     label: Line = Field(examples=["website"])
     arena: ArenaId | None = Field(default=None, description="The one arena that it opens; every arena where it is left out.")
+    voter: Voter | None = Field(
+        default=None, description="Of a vote key: whose answers come through it, whatever name a request says."
+    )
+    quota: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None, description="Of a vote key for one arena: most answers that may come through it."
+    )
+
+    @model_validator(mode="after")
+    def _belongs_to_a_voter(self) -> NewKey:
+        if (self.voter is not None or self.quota is not None) and (self.role != "vote" or self.arena is None):
+            raise ValueError("voter and quota are for vote keys of one arena")
+        return self
 
 
 class NewSession(Request):
     """A key to exchange for the page's cookie."""
 
     key: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ArenaChange(Request):
+    """Whether an arena is closed."""
+
+    closed: bool = Field(description="A closed arena takes no more asks and answers; everything else works.")

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
 
 from duelist.core.checks import finite_array
 from duelist.core.errors import DuelistError
 from duelist.policies.codec import make, to_mapping
 from duelist.policies.registry import POLICIES, registered_policy
 from duelist.preferences.ties import TIE_MODELS
+from duelist.service.arena.admin_commands import NewPrompt as AddedPrompt
+from duelist.service.arena.contexts import Content, Context, Message, Prompt
+from duelist.service.arena.goals import ArenaGoal, Evidence
 from duelist.service.arena.items import Item, slug
-from duelist.service.arena.spec import ArenaSpec
+from duelist.service.arena.spec import ArenaSpec, FeatureKind
+from duelist.service.dataset_files import rows_of_file
 from duelist.service.embedding import Embedder
 from duelist.service.errors import RefusedError, UnavailableError
 from duelist.service.http.fields import LARGEST_FEATURE, MAX_CHOICES, MAX_DIM
-from duelist.service.http.request_models import NewArena, NewItem, PolicyChoice
+from duelist.service.http.question_models import MAX_PROMPTS_AT_ONCE, FullPrompt, NewDataset, NewGoal, NewPrompt
+from duelist.service.http.request_models import NewArena, NewAsk, NewItem, PolicyChoice
 from duelist.version import __version__
 
 _log = logging.getLogger("duelist.service")
@@ -28,6 +37,8 @@ def spec_of(request: NewArena, embedders: dict[str, Embedder]) -> ArenaSpec:
     """The settings of the arena that a request describes."""
     embedder = ""
     dim = request.dim or 0
+    if request.dataset is not None and request.features != "identity":
+        raise RefusedError('an arena with a dataset has items that share nothing: leave features out, or say "identity".')
     if request.features in ("given", "request"):
         if request.dim is None:
             raise RefusedError(f'an arena with features "{request.features}" needs dim, the length of a feature vector.')
@@ -45,13 +56,76 @@ def spec_of(request: NewArena, embedders: dict[str, Embedder]) -> ArenaSpec:
         features=request.features,
         dim=dim,
         embedder=embedder,
-        policy=_policy_of(request.policy),
+        policy=_policy_of(request.policy or fitting_policy(request.goal)),
         seed=request.seed,
         undo_ms=round(1000 * request.undo_seconds),
         version=__version__,
         ties=request.ties,
         exploration=request.exploration,
+        blind=request.blind,
+        voter_quota=request.voter_quota,
+        prompt=None if request.prompt is None else prompt_of(request.prompt).to_plain(),
     )
+
+
+def fitting_policy(goal: NewGoal | None) -> PolicyChoice:
+    """The policy for an arena that names none: one that asks what the goal needs."""
+    if goal is None or goal.evidence != "model" or goal.kind not in ("best", "top"):
+        return PolicyChoice()
+    return PolicyChoice(name="BestArm", settings={"k": goal.k or 1, "delta": goal.delta})
+
+
+def goal_of(request: NewGoal, features: FeatureKind) -> ArenaGoal:
+    """The goal that a request describes, for an arena whose items have features of this kind."""
+    evidence: Evidence = request.evidence or ("model" if features in ("given", "text") else "pairs")
+    names = {"challenger": request.challenger or "", "champion": request.champion or ""}
+    return ArenaGoal(kind=request.kind, delta=request.delta, k=request.k or 1, evidence=evidence, **names)
+
+
+def prompt_of(request: str | FullPrompt) -> Prompt:
+    """The prompt that a request describes; text is just that."""
+    if isinstance(request, str):
+        return Prompt("text", request)
+    messages = tuple(Message(one.role, one.content) for one in request.messages or ())
+    return Prompt(request.format, request.content or "", messages)
+
+
+def context_of(request: NewAsk) -> Context | None:
+    """What an ask brings along; None where that is nothing."""
+    if request.prompt is None and request.candidates is None:
+        return None
+    candidates = None
+    if request.candidates is not None:
+        candidates = {one.item: None if one.content is None else Content(one.content, one.format) for one in request.candidates}
+    return Context(None if request.prompt is None else prompt_of(request.prompt), candidates)
+
+
+def prompts_of(request: NewDataset) -> list[AddedPrompt]:
+    """The prompts of a data set, read from the text of a file where they came as one."""
+    rows = request.prompts
+    if rows is None:
+        rows = [_checked(place, row) for place, row in rows_of_file(request.text or "", request.file or "jsonl")]
+        if len(rows) > MAX_PROMPTS_AT_ONCE:
+            raise RefusedError(f"at most {MAX_PROMPTS_AT_ONCE} prompts may come at once; got {len(rows)}. Send them in parts.")
+    return [
+        AddedPrompt(
+            Prompt("markdown", row.prompt) if isinstance(row.prompt, str) else prompt_of(row.prompt),
+            {
+                item: Content(one, "markdown") if isinstance(one, str) else Content(one.content, one.format)
+                for item, one in row.answers.items()
+            },
+        )
+        for row in rows
+    ]
+
+
+def _checked(place: str, row: dict[str, Any]) -> NewPrompt:
+    try:
+        return NewPrompt.model_validate_json(json.dumps(row))
+    except ValidationError as error:
+        fault = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise RefusedError(f"{place} of the file: {where}: {fault['msg']}. Nothing was added.") from None
 
 
 def items_of(requests: Sequence[NewItem], spec: ArenaSpec, embedders: dict[str, Embedder]) -> list[Item]:

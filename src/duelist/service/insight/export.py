@@ -5,6 +5,9 @@
 
 An arena of slates has two more columns, JSON lists of item ids: `shown`, as on the screen, and `ranking`, best first as far as
 the answer goes. Nothing is left or right there, and a winner has no one loser.
+
+Where asks had prompts or contents of their own, there are `prompt`, `left_content` and `right_content`; where voters said so,
+`strength` and `comment`.
 """
 
 from __future__ import annotations
@@ -76,7 +79,28 @@ def table_of(arena: Arena) -> dict[str, list[Any]]:
             table[name].append(value)
         if len(columns) > len(COLUMNS):
             _add_slate(table, items, slates.get(number), rankings.get(number, ()))
-    return table
+    return {**table, **_shown(arena), **_said(arena)}
+
+
+def _shown(arena: Arena) -> dict[str, list[Any]]:
+    """What the candidates answered and said; no columns where every ask showed the items as they are."""
+    if not (arena.contexts or arena.prompts.of_ask or arena.spec.prompt):
+        return {}
+    columns: dict[str, list[Any]] = {"prompt": [], "left_content": [], "right_content": []}
+    for number in range(len(arena.log)):
+        decision, prompt = arena.log[number], arena.prompt_of(number)
+        asked, is_pair = decision.source == ASKED, number not in arena.learner.slates
+        columns["prompt"].append(prompt.to_text() if asked and prompt is not None else None)
+        for name, item in (("left_content", decision.left), ("right_content", decision.right)):
+            columns[name].append(arena.content_of(number, item).content if asked and is_pair else None)
+    return columns
+
+
+def _said(arena: Arena) -> dict[str, list[Any]]:
+    """What voters said beside who won; no columns where nobody did."""
+    numbers = range(len(arena.log))
+    said = {"strength": arena.strengths, "comment": arena.remarks}
+    return {name: [texts.get(number) for number in numbers] for name, texts in said.items() if texts}
 
 
 def _add_slate(table: dict[str, list[Any]], items: list[str], slate: ShownSlate | None, ranking: tuple[int, ...]) -> None:

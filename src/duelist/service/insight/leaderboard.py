@@ -297,7 +297,7 @@ def _slate_counts(arena: Arena) -> IntArray:
     columns = {Outcome.TIE: 3, Outcome.BOTH_BAD: 4}
     for number in range(len(arena.log)):
         decision = arena.log[number]
-        if decision.outcome in (Outcome.OPEN, Outcome.SKIP):
+        if decision.outcome in (Outcome.OPEN, Outcome.SKIP, Outcome.REMOVED):
             continue
         shown = learner.slates[number].items if number in learner.slates else (decision.first, decision.second)
         best = learner.rankings[number][0] if number in learner.rankings else int(decision.outcome is Outcome.SECOND)

@@ -37,7 +37,7 @@ def timeline(arena: Arena) -> tuple[int, list[Bucket]]:
     outcome, explored = arena.log.column("outcome")[mine], arena.log.column("explored")[mine]
     if not len(asked_at):
         return 1000, []
-    voted = (outcome != Outcome.OPEN) & (outcome != Outcome.SKIP)
+    voted = ~np.isin(outcome, (Outcome.OPEN, Outcome.SKIP, Outcome.REMOVED))
     begin, end = int(asked_at.min()), int(max(asked_at.max(), told_at.max()))
     width = next((1000 * w for w in _WIDTHS_SECONDS if (end - begin) < 1000 * w * (_BUCKETS - 1)), 1000 * _WIDTHS_SECONDS[-1])
     begin -= begin % width

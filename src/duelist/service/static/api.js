@@ -1,9 +1,10 @@
 // Talking to the service: with the key from a voting link where there is one, else with the page's cookie.
 
 export class ApiError extends Error {
-  constructor(status, message) {
+  constructor(status, message, title = "") {
     super(message);
     this.status = status;
+    this.title = title;
   }
 }
 
@@ -34,7 +35,7 @@ export function connect(key = null) {
     }
     if (response.status === 204) return null;
     const answer = await response.json().catch(() => ({}));
-    if (!response.ok) throw new ApiError(response.status, answer.detail || answer.title || `Error ${response.status}`);
+    if (!response.ok) throw new ApiError(response.status, answer.detail || answer.title || `Error ${response.status}`, answer.title);
     return answer;
   };
 }

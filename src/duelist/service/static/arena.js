@@ -3,7 +3,7 @@
 // every candidate was on the screen.
 
 import { arenaInAddress, connect, keyFromLink, voterName } from "./api.js";
-import { inShort, show } from "./content.js";
+import { inShort, show, showPrompt } from "./content.js";
 import { announce, byId, certainty, complain, el, percent } from "./dom.js";
 import { translate, word } from "./words.js";
 
@@ -22,6 +22,9 @@ const SAID = {
 };
 const KEYS = { ArrowLeft: "left", a: "left", 1: "left", ArrowRight: "right", b: "right", 2: "right", t: "tie", n: "both_bad", s: "skip" };
 const LETTERS = "ABCDEFGHI";
+// Titles of refusals that end a sitting.
+const ENOUGH = "The quota is used up";
+const CLOSED = "The arena is closed";
 
 let current = null; // the pair on the screen
 let previous = null; // the pair that was answered last, while that can be undone
@@ -73,7 +76,13 @@ function layOut(n) {
 }
 
 // What an answer says in a request.
-const body = (outcome) => (/\d/.test(outcome) ? { best: current.candidates[outcome - 1].item, voter } : { outcome, voter });
+function body(outcome) {
+  const said = /\d/.test(outcome) ? { best: current.candidates[outcome - 1].item, voter } : { outcome, voter };
+  const comment = byId("comment").value.trim();
+  if (comment) said.comment = comment;
+  if (byId("strength").value && !["tie", "both_bad", "skip"].includes(outcome)) said.strength = byId("strength").value;
+  return said;
+}
 
 const read = (ask) => (ask.candidates || [ask.left, ask.right]).map((one, place) => `${LETTERS[place]}: ${inShort(one)}.`).join(" ");
 
@@ -94,7 +103,8 @@ function showPair(ask) {
     byId("why-text").textContent = "";
     byId("why").open = false;
   }
-  for (const id of ["pair", "ballot", "how", "shortcuts-switch"]) byId(id).hidden = false;
+  showPrompt(byId("prompt"), byId("prompt-content"), ask.prompt);
+  for (const id of ["pair", "ballot", "how", "more", "shortcuts-switch"]) byId(id).hidden = false;
   byId("preparing").hidden = true;
   // Scroll back to the top: the voter may have read the last pair to its end.
   scrollTo({ top: 0 });
@@ -152,12 +162,13 @@ async function vote(outcome) {
     const told = await call("PUT", `${path}/asks/${answered.id}/answer`, body(outcome));
     counted(outcome === "skip" ? 0 : 1);
     offerUndo(answered, told, outcome);
+    byId("comment").value = byId("strength").value = "";
     current = null;
     const ask = await nextPair();
     showPair(ask);
     announce(`${word("saved", { what: SAID[outcome] })} ${word(ask.candidates ? "new_candidates" : "new_pair")} ${read(ask)}`);
   } catch (error) {
-    if (error.status === 409 && current) {
+    if (error.status === 409 && current && error.title !== CLOSED) {
       current = null;
       error.message = word("answered");
     }
@@ -218,13 +229,24 @@ function failed(error) {
   if (error.status === 0) error.message = word("unreachable");
   if (error.status === 401) error.message = word(viaLink ? "no_link" : "need_link");
   if (error.status === 404 && !current) error.message = word("no_arena");
+  const ended = error.title === ENOUGH || error.title === CLOSED;
+  if (ended) end(word(error.title === CLOSED ? "closed" : "enough"), error);
   byId("preparing").hidden = true;
   if (byId("pair").hidden) byId("question").textContent = word("trouble");
   // What trying again cannot mend is not offered.
-  byId("retry").hidden = error.status === 401 || error.status === 404;
+  byId("retry").hidden = ended || error.status === 401 || error.status === 404;
   complain(byId("problem-text"), error);
   byId("problem").hidden = false;
   for (const { card } of cards) card.classList.remove("chosen");
+}
+
+// The voter is through, or the arena is closed: nothing is left to choose between.
+function end(text, error) {
+  error.message = text;
+  current = null;
+  sessionStorage.removeItem(remembered);
+  for (const id of ["pair", "ballot", "how", "more", "prompt", "shortcuts-switch"]) byId(id).hidden = true;
+  announce(text);
 }
 
 async function retry() {

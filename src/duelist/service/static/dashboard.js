@@ -64,6 +64,7 @@ async function refresh() {
   showTimeline(timeline);
   showBoard(board);
   shown = timeline.revision;
+  document.dispatchEvent(new CustomEvent("arena-changed"));
 }
 
 async function setActive(row, active) {
@@ -77,28 +78,6 @@ async function setActive(row, active) {
   }
 }
 
-byId("invite").addEventListener("click", async () => {
-  try {
-    const key = await call("POST", "/keys", { role: "vote", label: `voting link for ${arena}`, arena });
-    const address = `${location.origin}/arena/${encodeURIComponent(arena)}#key=${key.secret}`;
-    const place = byId("link");
-    place.hidden = false;
-    place.replaceChildren(
-      el("p", {}, "A person with this link may vote in this arena and do nothing else. It is shown once."),
-      el("p", { class: "secret" }, address),
-      el("button", { type: "button", on: { click: (event) => copy(event.target, address) } }, "Copy"),
-    );
-  } catch (error) {
-    failed(error);
-  }
-});
-
-async function copy(button, text) {
-  const said = await navigator.clipboard.writeText(text).then(() => "Copied", () => "Copying is not allowed here: select the link");
-  button.textContent = said;
-  announce(`${said}.`);
-}
-
 // An error of something that was done stays until the next thing is done; one of the clockwork goes when the next look works.
 let fromLoop = false;
 
@@ -108,6 +87,9 @@ function failed(error, byLoop = false) {
   if (error.status === 401) error.message = "Sign in first: open the link that the service printed, or paste a key on the start page.";
   complain(byId("problem"), error);
 }
+
+document.addEventListener("action-failed", (event) => failed(event.detail));
+document.addEventListener("action-done", () => { byId("problem").hidden = true; });
 
 byId("add-form").addEventListener("submit", async (event) => {
   event.preventDefault();

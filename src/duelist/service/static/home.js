@@ -2,6 +2,7 @@
 
 import { connect } from "./api.js";
 import { byId, complain, el } from "./dom.js";
+import { partsOfFile } from "./upload.js";
 
 const call = connect();
 
@@ -88,19 +89,23 @@ byId("create-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const submit = event.target.querySelector("[type=submit]");
   const { contents } = itemsFrom(byId("items").value);
-  if (contents.length < 2) {
+  const file = byId("dataset").files[0];
+  if (contents.length < 2 && !file) {
     complain(byId("problem"), new Error("An arena needs at least two different items: a duel needs two candidates."));
     byId("items").focus();
     return;
   }
   submit.disabled = true;
   try {
-    const arena = await call("POST", "/arenas", {
-      name: byId("name").value.trim(),
-      question: byId("question").value.trim(),
-      features: byId("features").value,
-      items: contents.map((content) => ({ name: nameOf(content), content, format: byId("format").value })),
-    });
+    const body = { name: byId("name").value.trim(), question: byId("question").value.trim(), features: byId("features").value };
+    if (byId("prompt").value.trim()) body.prompt = byId("prompt").value.trim();
+    if (contents.length) body.items = contents.map((content) => ({ name: nameOf(content), content, format: byId("format").value }));
+    const parts = file ? await partsOfFile(file) : [];
+    if (file) body.dataset = parts[0];
+    const arena = await call("POST", "/arenas", body);
+    for (const [number, part] of parts.slice(1).entries()) {
+      await call("POST", `/arenas/${encodeURIComponent(arena.id)}/prompts`, { batch: `first.${number + 1}`, ...part });
+    }
     location.assign(`/arena/${encodeURIComponent(arena.id)}`);
   } catch (error) {
     complain(byId("problem"), error);
