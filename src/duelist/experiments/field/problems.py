@@ -96,7 +96,7 @@ def field_spec(name: str, stage: str, *, only: Collection[str] = (), most_values
     Example:
         >>> spec = field_spec("cycle", "final", only=["RUCB"])
         >>> spec.id, [policy.label for policy in spec.policies]
-        ('cycle-T5000-n32-s29', ['RUCB'])
+        ('cycle-T5000-n20-s29', ['RUCB'])
     """
     problems = field_problems()
     problem = problems[one_of("problem", name, problems)]
