@@ -23,7 +23,7 @@ from duelist.core.errors import DuelistError
 from duelist.core.lanes import Problem, select_lanes
 from duelist.core.serialize import from_bytes, to_bytes
 from duelist.core.streams import Streams
-from duelist.environments.base import Environment, Regret
+from duelist.environments.base import Environment, Regret, show_duels
 from duelist.environments.linear import LinearDuels
 from duelist.environments.registry import require_environment
 from duelist.experiments.run import Run
@@ -139,7 +139,8 @@ def play_rounds(
         state = policy.start(Problem(dim=environment.dim, lanes=len(trials), horizon=200), streams)
     for t in range(first_round, first_round + rounds):
         actions: Any = instance.actions(t)
-        duels, asked = check_choice(policy, policy.choose(state, actions, streams), actions)
+        chosen, asked = check_choice(policy, policy.choose(state, actions, streams), actions)
+        duels = show_duels(instance, t, chosen)
         outcomes = instance.outcomes(t, duels)
         step = Step(actions, duels, outcomes, state)
         state = policy.learn(asked, actions, duels, outcomes)

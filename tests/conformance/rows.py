@@ -14,6 +14,7 @@ from duelist.policies import (
     CCB,
     COLDB,
     CPPL,
+    DPS,
     EUBO,
     FGTSVA,
     IDS,
@@ -111,6 +112,7 @@ ROWS = [
     Row("FiniteModels", duelist.FiniteModels(), forgets_order=False),
     Row("FiniteModels, mu=0", duelist.FiniteModels(models=300, mu=0.0), variant=True),
     Row("TopTwoTS", TopTwoTS()),
+    Row("DPS", DPS()),
     Row("FGTSVA", FGTSVA()),
     # A strong bonus explores for long.
     Row("FGTSVA, strong", FGTSVA(strength=0.3, floor=0.4), margin=0.6, variant=True),

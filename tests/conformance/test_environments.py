@@ -19,6 +19,7 @@ from duelist.environments.matrix import MatrixDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS
 from duelist.environments.scored import ScoredDuels
+from duelist.environments.trajectories import TrajectoryDuels
 from duelist.environments.users import UserDuels
 from duelist.environments.votes import VoteDuels
 from duelist.environments.wrappers import Corrupted, Delayed, Rotating, Switching, Tied
@@ -98,6 +99,8 @@ ROWS = [
         ),
         None,
     ),
+    Row("TrajectoryDuels", TrajectoryDuels()),
+    Row("TrajectoryDuels, grid", TrajectoryDuels(process="grid", theta_norm=0.5)),
     Row("UserDuels", UserDuels(dim=3, arms=5, users=4, clusters=2, asks="skewed"), None),
     Row("VoteDuels", VoteDuels(votes=TABLE), None),
     Row("VoteDuels, votes", VoteDuels(votes=TABLE, answers="votes"), None),

@@ -45,6 +45,20 @@ def test_fgts_learns_on_every_set(name: str) -> None:
     assert gained[-50:].mean() < 0.35 * gained[:20].mean()
 
 
+@pytest.mark.parametrize("name", FACTORIES)
+def test_random_play_does_not_learn_and_depends_on_its_own_trial_alone(name: str) -> None:
+    env = ContinuousDuels(dim=3, actions=FACTORIES[name], theta_norm=3.0)
+    run = duelist.simulate(duelist.Uniform(), env, rounds=120, trials=3, seed=3, workers=1)
+    gained = np.diff(run.regret.mean(axis=0), prepend=0.0)
+    assert gained[-60:].mean() == pytest.approx(gained[:60].mean(), rel=0.35)
+    alone = duelist.simulate(duelist.Uniform(), env, rounds=120, trials=[2], seed=3, workers=1)
+    np.testing.assert_allclose(alone.regret[0], run.regret[2], rtol=1e-12)
+    instance = env.instance(Streams(3, [0]))
+    policy: Any = duelist.Uniform()
+    duels, _ = policy.choose(policy.start(Problem(dim=3), Streams(3, [0])), instance.actions(0), Streams(3, [0]))
+    assert np.isnan(policy.pair_probability(None, instance.actions(0), duels)).all()
+
+
 def test_regret_is_the_support_function_minus_what_was_played() -> None:
     env = ContinuousDuels(dim=4, actions="box", theta_norm=2.0)
     streams = Streams(0, [0, 1])

@@ -19,6 +19,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "MatrixDuels": {"matrix": "cycle", "arms": 5},
     "QuadraticDuels": {"dim": 2, "arms": 5},
     "ScoredDuels": {"contexts": "contexts.csv", "scores": "scores.csv", "join": "blocks"},
+    "TrajectoryDuels": {"process": "grid", "theta_norm": 0.5},
     "VoteDuels": {"votes": "votes.csv", "answers": "votes"},
 }
 

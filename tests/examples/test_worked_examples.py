@@ -37,6 +37,16 @@ def test_finite_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert float(late) < 0.25 * float(early)
 
 
+def test_trajectories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _names("trajectories")["main"](tmp_path, rounds=40, trials=3, design=1)
+    assert {path.name for path in tmp_path.iterdir()} == {"trajectories.png", "trajectories.pdf"}
+    said = capsys.readouterr().out
+    for block in said.split("grid: "):
+        regret = {name.strip(): float(value) for name, value in re.findall(r"^  (.+?) +regret +([\d.]+)", block, re.MULTILINE)}
+        assert len(regret) == 6
+        assert regret["FGTS"] < 0.9 * min(regret["Uniform"], regret["random plans"])
+
+
 def test_contexts(capsys: pytest.CaptureFixture[str]) -> None:
     _names("contexts")["main"](rounds=240)
     outer, concatenated = map(float, re.findall(r"loses ([\d.]+)", capsys.readouterr().out))

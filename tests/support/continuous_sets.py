@@ -11,6 +11,7 @@ from duelist.actions.box import BoxActions
 from duelist.actions.custom import CustomActions
 from duelist.actions.ellipsoid import EllipsoidActions
 from duelist.actions.finite import FiniteActions
+from duelist.actions.plans import PlanActions
 from duelist.actions.polytope import PolytopeActions
 from duelist.actions.product import ProductActions
 from duelist.typing import FloatArray
@@ -60,6 +61,7 @@ def make_sets() -> dict[str, Any]:
         "product of products": ProductActions(
             [ProductActions([BoxActions([0.0], [1.0], LANES)]), EllipsoidActions(rng.standard_normal((2, 2)), lanes=LANES)]
         ),
+        "plans": PlanActions(rng.dirichlet(np.ones(3), (3, 2)), 3, features=rng.standard_normal((3, 2, DIM)), lanes=LANES),
         "own": CustomActions(TwoOfThree(), dim=DIM, name="two of three", lanes=LANES),
     }
 

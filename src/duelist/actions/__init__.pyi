@@ -7,6 +7,7 @@ from duelist.actions.ellipsoid import EllipsoidActions as EllipsoidActions
 from duelist.actions.finite import ActionSet as ActionSet
 from duelist.actions.finite import FiniteActions as FiniteActions
 from duelist.actions.finite import OffsetActions as OffsetActions
+from duelist.actions.plans import PlanActions as PlanActions
 from duelist.actions.polytope import PolytopeActions as PolytopeActions
 from duelist.actions.product import ProductActions as ProductActions
 from duelist.actions.support import Support as Support

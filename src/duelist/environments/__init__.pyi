@@ -16,6 +16,9 @@ from duelist.environments.nonlinear import QuadraticDuels as QuadraticDuels
 from duelist.environments.registry import ENVIRONMENTS as ENVIRONMENTS
 from duelist.environments.registry import environment_class as environment_class
 from duelist.environments.scored import ScoredDuels as ScoredDuels
+from duelist.environments.trajectories import TrajectoryDuels as TrajectoryDuels
+from duelist.environments.trajectories import river_swim as river_swim
+from duelist.environments.trajectories import slippery_grid as slippery_grid
 from duelist.environments.users import UserDuels as UserDuels
 from duelist.environments.votes import VoteDuels as VoteDuels
 from duelist.environments.wrappers import Corrupted as Corrupted

@@ -78,6 +78,13 @@ class Instance(Protocol):
     def regret(self, actions: ActionSet, duels: Duels) -> Regret:
         """What these duels cost. Where the truth moves: in the round that was asked about last."""
 
+    def show(self, round_: int, duels: Duels) -> Duels:  # noqa: ARG002 - most show what was chosen
+        """The duels as they are seen, answered and learnt from, with other features where a sample of a candidate is seen.
+
+        A trajectory is a sample of the plan that it follows, for instance. Regret is of what was chosen.
+        """
+        return duels
+
     def win_probability(self, round_: int, duels: Duels) -> FloatArray:  # noqa: ARG002 - what an instance that cannot tell answers
         """(lanes,) probability that the outcome is +1; NaN if unknown."""
         return np.full(len(duels.first), np.nan)
@@ -99,6 +106,12 @@ def decide(instance: Instance, round_: int, duels: Duels, streams: Streams) -> I
     chance = streams.uniforms("outcome", round_)
     win = instance.win_probability(round_, duels)
     return np.where(chance < win, 1, np.where(chance < win + instance.tie_probability(round_, duels), 0, -1))
+
+
+def show_duels(instance: Any, round_: int, duels: Duels) -> Duels:
+    """The duels as they are seen; those that were chosen where the instance, perhaps one from elsewhere, does not say."""
+    show = getattr(instance, "show", None)
+    return duels if show is None else show(round_, duels)
 
 
 class Environment(Protocol):

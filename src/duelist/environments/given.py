@@ -16,7 +16,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.core.streams import Streams
 from duelist.environments.linear_truth import LinearTruth, draw_models, random_directions
 from duelist.environments.nonlinear import normal_arms
-from duelist.environments.tables import Table, read_array
+from duelist.environments.tables import Table, read_array, read_models
 from duelist.features import one_block_per_arm, outer
 from duelist.kernels.philox import arm_uniforms
 from duelist.preferences.links import win_law
@@ -66,7 +66,7 @@ class GivenDuels:
 
     @cached_property
     def _models(self) -> FloatArray:
-        return _read_models(self.theta)
+        return read_models(self.theta)
 
     @property
     def dim(self) -> int:
@@ -145,7 +145,7 @@ class ContextDuels:
     @cached_property
     def models(self) -> FloatArray | None:
         """(N, dim) the given truths."""
-        return None if self.theta is None else _read_models(self.theta)
+        return None if self.theta is None else read_models(self.theta)
 
     @cached_property
     def given_arms(self) -> FloatArray | None:
@@ -223,7 +223,3 @@ def join_arms(join: str | Join, contexts: FloatArray, arms: FloatArray) -> Float
             f'join="product" needs contexts as long as arms; got {contexts.shape[1]} and {arms.shape[2]}. Use "outer".'
         )
     return np.ascontiguousarray(contexts[:, None] * arms)
-
-
-def _read_models(theta: object) -> FloatArray:
-    return np.atleast_2d(read_array("theta", theta, "(dim,) or (N, dim)", 1, 2))

@@ -16,6 +16,7 @@ from duelist.environments.linear import LinearDuels, ListedDuels
 from duelist.environments.matrix import MatrixDuels
 from duelist.environments.nonlinear import NetworkDuels, QuadraticDuels
 from duelist.environments.scored import ScoredDuels
+from duelist.environments.trajectories import TrajectoryDuels
 from duelist.environments.users import UserDuels
 from duelist.environments.votes import VoteDuels
 from duelist.environments.wrappers import Corrupted, Delayed, Rotating, Switching, Tied
@@ -39,6 +40,7 @@ ENVIRONMENTS: dict[str, type[Any]] = {
         ScoredDuels,
         Switching,
         Tied,
+        TrajectoryDuels,
         UserDuels,
         VoteDuels,
     )

@@ -55,6 +55,11 @@ def read_array(name: str, value: Any, expected: str, *ndims: int) -> FloatArray:
     return finite_array(name, array, expected, *ndims)
 
 
+def read_models(theta: Any) -> FloatArray:
+    """(N, dim) the truths that theta lists: one row, several, or the path of a file with them."""
+    return np.atleast_2d(read_array("theta", theta, "(dim,) or (N, dim)", 1, 2))
+
+
 def read_columns(name: str, value: Frame) -> dict[str, Column]:
     """The columns of a frame of pandas or polars, a mapping, or a .csv or .parquet file, by name.
 

@@ -78,6 +78,11 @@ class Wrapped(Instance):
         """That of the base."""
         return np.asarray(self._ask("delay", round_, duels))
 
+    def show(self, round_: int, duels: Duels) -> Duels:
+        """As the base shows them."""
+        shown: Duels = self._ask("show", round_, duels)
+        return shown
+
     def _ask(self, name: str, round_: int, duels: Duels) -> Any:
         # An instance from elsewhere need not have what has a default.
         own = getattr(self.base, name, None)

@@ -23,7 +23,7 @@ from duelist.core.checks import require_memory, whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem, select_lanes
 from duelist.core.streams import Streams
-from duelist.environments.base import NEVER, Environment, Instance, plays_lanes_apart
+from duelist.environments.base import NEVER, Environment, Instance, plays_lanes_apart, show_duels
 from duelist.environments.registry import require_environment
 from duelist.experiments.progress import Progress, locked_progress, progress_bar
 from duelist.experiments.records import kept_rounds
@@ -271,10 +271,11 @@ def _play(
         else:
             choice = policy.choose(state, actions, streams)
         duels, state = choice if known else check_choice(policy, choice, actions)
-        outcomes = instance.outcomes(t, duels)
+        seen = show_duels(instance, t, duels)
+        outcomes = instance.outcomes(t, seen)
         _check_outcomes(outcomes, lanes, t, environment)
         record.write(t, duels, read_regret(instance.regret(actions, duels), lanes, t, environment))
-        for asked, (offered, shown, answers) in inbox.arrive(t, actions, duels, outcomes):
+        for asked, (offered, shown, answers) in inbox.arrive(t, actions, seen, outcomes):
             state = policy.learn(state, offered, shown, answers)
             record.write_outcomes(asked, answers)
         if record.wants_recommendation(t):

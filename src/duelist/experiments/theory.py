@@ -27,7 +27,7 @@ from duelist.core.checks import whole_number
 from duelist.core.errors import InvalidInputError
 from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
-from duelist.environments.base import Environment
+from duelist.environments.base import Environment, show_duels
 from duelist.environments.hard import HardDuels
 from duelist.experiments.simulation import simulate
 from duelist.history.duels import Duels
@@ -118,7 +118,8 @@ def decompose(
         duels, state = policy.choose(state, actions, streams)
         bellman[:, t], feel_good[:, t] = split_regret(instance.theta, _draws(policy, state, lanes), actions, duels)
         regret[:, t] = instance.regret(actions, duels).average
-        state = policy.learn(state, actions, duels, instance.outcomes(t, duels))
+        seen = show_duels(instance, t, duels)
+        state = policy.learn(state, actions, seen, instance.outcomes(t, seen))
     return Decomposition(policy=policy, environment=environment, bellman=bellman, feel_good=feel_good, regret=regret)
 
 

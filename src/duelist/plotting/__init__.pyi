@@ -5,6 +5,8 @@ from duelist.plotting.paper import comparison_figures as comparison_figures
 from duelist.plotting.paper import sweep_figures as sweep_figures
 from duelist.plotting.regret import regret_figure as regret_figure
 from duelist.plotting.style import MissingMatplotlibError as MissingMatplotlibError
+from duelist.plotting.style import line_style as line_style
+from duelist.plotting.style import new_figure as new_figure
 from duelist.plotting.style import require_matplotlib as require_matplotlib
 from duelist.plotting.style import save_figure as save_figure
 from duelist.plotting.theory import bounds_figure as bounds_figure

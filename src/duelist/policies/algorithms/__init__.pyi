@@ -26,6 +26,7 @@ from duelist.policies.algorithms.nonlinear.ndb import NDBUCB as NDBUCB
 from duelist.policies.algorithms.nonlinear.nonlinear_fgts import NonlinearFGTS as NonlinearFGTS
 from duelist.policies.algorithms.nonlinear.popbo import POPBO as POPBO
 from duelist.policies.algorithms.sampling.bexp3 import BEXP3 as BEXP3
+from duelist.policies.algorithms.sampling.dps import DPS as DPS
 from duelist.policies.algorithms.sampling.eubo import EUBO as EUBO
 from duelist.policies.algorithms.sampling.fgts import FGTS as FGTS
 from duelist.policies.algorithms.sampling.fgtsva import FGTSVA as FGTSVA

@@ -1,6 +1,7 @@
 """Uniform: two different arms at random. Learns nothing; the floor under every comparison.
 
-Every arm gets a random number named by its content, and the two largest play: a uniform ordered pair of distinct arms.
+Every arm gets a random number named by its content, and the two largest play: a uniform ordered pair of distinct arms. Where
+arms are not listed, as on a ball, the best arms under two uniformly random directions of theta play.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.actions.finite import ActionSet
+from duelist.actions.finite import ActionSet, FiniteActions
 from duelist.core.lanes import Problem
 from duelist.core.stored_names import stored
 from duelist.core.streams import Streams
 from duelist.history.duels import Duels, duels_between
 from duelist.policies.base import Policy
-from duelist.policies.parts.same_arm import require_finite
 from duelist.typing import FloatArray, IntArray
 
 
@@ -44,10 +44,14 @@ class Uniform(Policy[UniformState]):
 
     def choose(self, state: UniformState, actions: ActionSet, streams: Streams) -> tuple[Duels, UniformState]:
         """A pair of different arms in every lane."""
-        finite = require_finite(self, actions)
-        priority = finite.random_priority(streams, "uniform pair", state.asked)
+        after = UniformState(state.asked + 1)
+        if not isinstance(actions, FiniteActions):
+            theta = streams.normals("uniform directions", state.asked, 2 * actions.dim)
+            best = actions.best(theta.reshape(actions.lanes, 2, actions.dim))
+            return Duels(best.row[:, 0], best.row[:, 1], best.features), after
+        priority = actions.random_priority(streams, "uniform pair", state.asked)
         order = np.argsort(-priority, axis=1, kind="stable")
-        return duels_between(finite, order[:, 0], order[:, 1]), UniformState(state.asked + 1)
+        return duels_between(actions, order[:, 0], order[:, 1]), after
 
     def learn(
         self,
@@ -73,6 +77,7 @@ class Uniform(Policy[UniformState]):
         actions: ActionSet,
         duels: Duels,  # noqa: ARG002 - and every pair
     ) -> FloatArray:
-        """(lanes,) how likely this pair was, in this order: 1 / (K (K - 1))."""
-        n_arms = require_finite(self, actions).n_arms
-        return np.full(actions.lanes, 1.0 / (n_arms * (n_arms - 1)))
+        """(lanes,) how likely this pair was, in this order: 1 / (K (K - 1)); NaN where arms are not listed."""
+        if not isinstance(actions, FiniteActions):
+            return np.full(actions.lanes, np.nan)
+        return np.full(actions.lanes, 1.0 / (actions.n_arms * (actions.n_arms - 1)))

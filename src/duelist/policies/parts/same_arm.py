@@ -81,6 +81,26 @@ def best_other(utilities: FloatArray, first: IntArray) -> IntArray:
     return np.asarray(np.argmax(others, axis=1))
 
 
+def pair_draws(
+    actions: ActionSet, theta: FloatArray, redraw: Callable[[int], FloatArray], rule: SameArm = SameArm.ALLOW
+) -> Duels:
+    """The best arm under each of two draws (lanes, 2, dim), made different where the rule says so.
+
+    Args:
+        actions: where the arms come from.
+        theta: (lanes, 2, dim) the draws.
+        redraw: number of the attempt, from 1 on, to other draws (lanes, 2, dim).
+        rule: for lanes in which both draws like one arm best.
+    """
+    best = actions.best(theta)
+    duels = Duels(best.row[:, 0], best.row[:, 1], best.features)
+    if rule is SameArm.ALLOW:
+        return duels
+    if isinstance(actions, FiniteActions):
+        return separate_arms(duels, actions, redraw if rule is SameArm.REDRAW else None, theta)
+    return separate_points(duels, actions, redraw, theta)
+
+
 def separate_arms(duels: Duels, actions: FiniteActions, redraw: Callable[[int], FloatArray] | None, theta: FloatArray) -> Duels:
     """Give lanes whose two draws agree another second arm; the other lanes keep theirs.
 

@@ -38,9 +38,8 @@ from duelist.policies.parts.same_arm import (
     DRAWS_AGAIN,
     SameArm,
     check_same_arm,
+    pair_draws,
     resolve_same_arm,
-    separate_arms,
-    separate_points,
 )
 from duelist.posteriors.linear import LinearPotential, likelihood_from
 from duelist.posteriors.priors import Gaussian, Prior, check_prior
@@ -229,20 +228,13 @@ class FGTS(Policy[FGTSState]):
         # Views are enough: nobody has the potential after this round.
         potential = self._potential(state, state.history.live_statistics)
         chains = self._sampler.advance(potential, state.chains, streams, state.asked)
-        best = actions.best(chains.position)
-        duels = Duels(best.row[:, 0], best.row[:, 1], best.features)
+
+        def redraw(attempt: int) -> FloatArray:
+            again: FloatArray = self._sampler.advance(potential, chains, streams, state.asked, attempt).position
+            return again
+
         same_arm = resolve_same_arm(self.same_arm, DRAWS_AGAIN, live=state.settings.live)
-        if same_arm is not SameArm.ALLOW:
-
-            def redraw(attempt: int) -> FloatArray:
-                again: FloatArray = self._sampler.advance(potential, chains, streams, state.asked, attempt).position
-                return again
-
-            if isinstance(actions, FiniteActions):
-                again = redraw if same_arm is SameArm.REDRAW else None
-                duels = separate_arms(duels, actions, again, chains.position)
-            else:
-                duels = separate_points(duels, actions, redraw, chains.position)
+        duels = pair_draws(actions, chains.position, redraw, same_arm)
         return duels, state._replace(chains=chains, asked=state.asked + 1)
 
     def learn(self, state: FGTSState, actions: ActionSet, duels: Duels, outcomes: IntArray) -> FGTSState:
