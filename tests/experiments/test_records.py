@@ -31,7 +31,8 @@ def result() -> Comparison:
 
 
 def is_listed(name: str) -> bool:
-    return name in COLUMNS or any(name.startswith(prefix) for prefix in ("env_", "policy_", "info_"))
+    further = name == "final_borda_regret"  # "further kinds of regret have columns of the same form"
+    return further or name in COLUMNS or any(name.startswith(prefix) for prefix in ("env_", "policy_", "info_"))
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
@@ -71,6 +72,7 @@ def test_curves_are_tidy_and_thinned(result: Comparison, backend: Any) -> None:
                 wanted[label, trial, round_, "average"] = run.regret[lane, round_ - 1]
                 wanted[label, trial, round_, "weak"] = run.weak_regret[lane, round_ - 1]
                 wanted[label, trial, round_, "yue"] = run.yue_regret[lane, round_ - 1]
+                wanted[label, trial, round_, "borda"] = run.regrets["borda"][lane, round_ - 1]
     assert len(rows) == len(wanted)
     assert found == wanted
     assert all(is_listed(name) for name in frame.columns)
@@ -103,7 +105,7 @@ def test_a_spec_has_the_same_names_and_says_which_setting_a_row_is(tmp_path: Pat
     (tmp_path / "small.toml").write_text(text, encoding="utf-8")
     results = run_spec(load_spec(tmp_path / "small.toml"), tmp_path, progress=False)
     frame = results.to_frame("pandas")
-    assert all(is_listed(name) or name in ("weak_regret", "yue_regret") for name in frame.columns)
+    assert all(is_listed(name) or name in ("weak_regret", "yue_regret", "borda_regret") for name in frame.columns)
     assert frame["setting"].tolist() == ["sampler laplace, alpha 0"] * 2 + ["sampler laplace, alpha 0.5"] * 2
     assert set(results.policy_seconds) == {"FGTS"}
     assert results.policy_seconds["FGTS"] == results.block_seconds > 0

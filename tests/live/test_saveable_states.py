@@ -14,9 +14,7 @@ from duelist.journal.memory import MemoryJournal
 from duelist.live.agent import Agent, SlateAgent
 from duelist.live.live_agent import LiveAgent
 from duelist.policies.algorithms.sampling.fgts import FGTS
-from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
-from duelist.policies.base import Policy
-from duelist.policies.registry import POLICIES
+from duelist.policies.registry import POLICIES, plays_slates
 from duelist.samplers.registry import SAMPLERS
 from tests.support.agents import ARMS, Ends, pair_policies
 
@@ -34,14 +32,14 @@ def classes_in(value: Any) -> set[type]:
     return inside | {type(value)}
 
 
-def every_policy() -> list[Policy[Any] | ListwiseFGTS]:
+def every_policy() -> list[Any]:
     samplers = [FGTS(sampler=name) for name in SAMPLERS]
-    return [*pair_policies(), *samplers, ListwiseFGTS()]
+    return [*pair_policies(), *samplers, *(kind() for kind in POLICIES.values() if plays_slates(kind))]
 
 
 def states_of(policy: Any) -> list[Any]:
     """States of a policy in use: new, after asking, after several answers, on one set and on several."""
-    agent: Any = (SlateAgent if isinstance(policy, ListwiseFGTS) else Agent)(policy, dim=4)
+    agent: Any = (SlateAgent if plays_slates(type(policy)) else Agent)(policy, dim=4)
     states = [agent._state.lane.state]
     for t in range(6):
         question = agent.choose(ARMS if t % 2 else ARMS[:4])

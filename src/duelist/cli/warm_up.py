@@ -21,6 +21,7 @@ from duelist.core.errors import InvalidInputError
 from duelist.environments.continuous import NAMED, ContinuousDuels
 from duelist.environments.linear import GEOMETRIES, LinearDuels
 from duelist.experiments.simulation import simulate
+from duelist.features import blocks
 from duelist.history.statistics import Statistics
 from duelist.kernels.cache import count_compilations, kept_in
 from duelist.kernels.linalg.factors import LARGE
@@ -29,6 +30,7 @@ from duelist.live.agent import Agent
 from duelist.live.duel import Winner
 from duelist.policies.algorithms.confidence.colstim import CoLSTIM
 from duelist.policies.algorithms.sampling.fgts import FGTS
+from duelist.policies.algorithms.sampling.foresight import Foresight
 from duelist.policies.algorithms.slates.listwise_fgts import ListwiseFGTS
 from duelist.policies.algorithms.uniform import Uniform
 from duelist.policies.parts.confidence import EXACT_ROWS
@@ -102,7 +104,9 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     large = LinearDuels(dim=LARGE, arms=_ARMS, fresh_arms=True)
     yield "large matrices", lambda: _simulate(FGTS(), large)
     yield "large fits", lambda: _simulate(CoLSTIM(), large, rounds=2)
-    yield "fits of many votes", _follow_many_votes
+    yield "fits of many votes", partial(_follow_many_votes, CoLSTIM())
+    yield "scales of many votes", partial(_follow_many_votes, Foresight())
+    yield "one context in blocks", _choose_among_blocks
     yield "saved agents", _save_and_load
 
 
@@ -145,12 +149,19 @@ def _play_live(policy: Any) -> None:
     _ = agent.choose(np.eye(_DIM)).propensity
 
 
-def _follow_many_votes() -> None:
+def _follow_many_votes(policy: Any) -> None:
     random = np.random.default_rng(0)
-    agent = Agent(CoLSTIM(), dim=_DIM)
+    agent = Agent(policy, dim=_DIM)
+    agent.learn(agent.choose(np.eye(_DIM)), winner="first")
     first, second = random.standard_normal((2, EXACT_ROWS + 1, _DIM))
     agent.import_votes(first, second, np.ones(len(first)))
     agent.learn(agent.choose(random.standard_normal((_ARMS, _DIM))), winner="first")
+
+
+def _choose_among_blocks() -> None:
+    agent = Agent(FGTS(), dim=_DIM)
+    for answer in _ANSWERS:
+        agent.learn(agent.choose(blocks(np.ones(1), n_arms=_DIM)), winner=answer)
 
 
 def _save_and_load() -> None:

@@ -29,9 +29,9 @@ export function offerVoters(call, path, failed) {
     try {
       const found = await call("GET", `${path}/reliability`);
       const scale = scaleOf([...found.rows, { low: 0, high: 1 }]);
-      byId("voters").replaceChildren(...found.rows.slice(0, MOST).map((one) => row(one, scale)));
-      byId("voters-found").hidden = !found.rows.length;
-      byId("voters-said").textContent = sentence(found);
+      byId("trust").replaceChildren(...found.rows.slice(0, MOST).map((one) => row(one, scale)));
+      byId("trust-found").hidden = !found.rows.length;
+      byId("trust-said").textContent = sentence(found);
     } catch (error) {
       failed(error);
     }
