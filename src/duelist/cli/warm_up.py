@@ -161,7 +161,7 @@ def _follow_many_votes(policy: Any) -> None:
 def _choose_among_blocks() -> None:
     agent = Agent(FGTS(), dim=_DIM)
     for answer in _ANSWERS:
-        agent.learn(agent.choose(blocks(np.ones(1), n_arms=_DIM)), winner=answer)
+        agent.learn(agent.choose(blocks(np.ones(1), n_arms=_DIM), voter="anybody"), winner=answer)
 
 
 def _save_and_load() -> None:
