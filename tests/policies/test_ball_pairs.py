@@ -16,6 +16,7 @@ from duelist.core.lanes import Problem
 from duelist.core.streams import Streams
 from duelist.kernels.rules.pairs import project_on_cone
 from duelist.policies.algorithms.confidence.maxinp import MaxInP, widest_pair
+from duelist.policies.algorithms.sampling.finite_models import FiniteModels
 from duelist.policies.registry import POLICIES, duel_policies
 from duelist.typing import FloatArray
 from tests.support.kernels import from_python
@@ -118,7 +119,19 @@ def test_a_confidence_radius_of_zero_has_no_pair() -> None:
         policy.choose(policy.start(Problem(dim=2), streams), BallActions(1, 2), streams)
 
 
-@pytest.mark.parametrize("name", [name for name in duel_policies(with_extras=False) if name not in ("FGTS", "FiniteModels")])
+_PLAY_ANY_SET = ("DPS", "FGTS", "FiniteModels", "Uniform")
+
+
+@pytest.mark.parametrize("name", _PLAY_ANY_SET)
+def test_some_play_the_best_points_of_any_set(name: str) -> None:
+    made = {"FiniteModels": FiniteModels(models=np.eye(2))}
+    policy, streams = made.get(name) or POLICIES[name](), Streams(0, [0])
+    state = policy.start(Problem(dim=2, horizon=10), streams)
+    duels, _ = policy.choose(state, SphereActions(1, 2), streams)
+    np.testing.assert_allclose(np.linalg.norm(duels.features, axis=2), 1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in duel_policies(with_extras=False) if name not in _PLAY_ANY_SET])
 def test_the_others_refuse_continuous_sets_with_a_reason(name: str) -> None:
     policy, streams = POLICIES[name](), Streams(0, [0])
     state = policy.start(Problem(dim=2, horizon=10), streams)
